@@ -37,9 +37,9 @@ func (a Address) Clone() Address {
 	return a
 }
 
-// At returns the same address under another hostname, or the hosted one for an
+// WithHostname returns the same address under another hostname, or the hosted one for an
 // empty hostname.
-func (a Address) At(hostname svchost.Hostname) Address {
+func (a Address) WithHostname(hostname svchost.Hostname) Address {
 	a.Hostname = hostname
 	return a
 }

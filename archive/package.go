@@ -163,7 +163,7 @@ func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File, w walkedEn
 // digest returns the digest of an entry's content.
 func (w walkedEntries) digest(ctx context.Context, entry *zip.File) (sum fileSum, err error) {
 	if !strings.HasSuffix(entry.Name, "/") { // a folder has no content, whatever there is in its place
-		if e := w.of(entry); e != nil {
+		if e := w.find(entry); e != nil {
 			return e.sum, nil
 		}
 	}

@@ -159,8 +159,8 @@ func TestFoldersThatCannotBePacked(t *testing.T) {
 		says   string
 	}{
 		{"one that is too deep", moduleFiles{deep + "main.tf": ""}.inMemory(t), tree.TooLarge, "deeper than 32"},
-		{"one with too many files", tree.Part{Storage: iofs.In(many)}, tree.TooLarge, "more than 10000 files"},
-		{"one with too many folders", tree.Part{Storage: iofs.In(folders)}, tree.TooLarge, "more than 10000 folders"},
+		{"one with too many files", tree.Part{Storage: iofs.NewFolder(many)}, tree.TooLarge, "more than 10000 files"},
+		{"one with too many folders", tree.Part{Storage: iofs.NewFolder(folders)}, tree.TooLarge, "more than 10000 folders"},
 		{"one with two symlinks to itself", disk("again", "."), tree.Unreadable, "too many levels of symbolic links"},
 		{"one with two absolute symlinks to itself", disk("again", "DIR/module"), tree.TooLarge, "deeper than 32"},
 		{"one with a symlink to itself as a file", disk("loop", "loop1"), tree.Unreadable, `"loop0" in it`},

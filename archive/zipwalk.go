@@ -37,8 +37,8 @@ type walkedEntry struct {
 // walkedEntries are the entries of a zip in the order of their places.
 type walkedEntries []walkedEntry
 
-// of returns what was walked of an entry of the directory; nil if that does not agree.
-func (w walkedEntries) of(entry *zip.File) *walkedEntry {
+// find returns what was walked of an entry of the directory; nil if that does not agree.
+func (w walkedEntries) find(entry *zip.File) *walkedEntry {
 	if len(w) == 0 {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (w walkedEntries) are(entries []*zip.File) bool {
 	}
 	for i, entry := range entries {
 		isFolder := strings.HasSuffix(entry.Name, "/")
-		if entry.Name != w[i].name || w.of(entry) != &w[i] || isFolder && entry.UncompressedSize64 != 0 || !isFolder && !entry.Mode().IsRegular() {
+		if entry.Name != w[i].name || w.find(entry) != &w[i] || isFolder && entry.UncompressedSize64 != 0 || !isFolder && !entry.Mode().IsRegular() {
 			return false
 		}
 	}

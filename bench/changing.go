@@ -28,8 +28,8 @@ type change struct {
 	inside, outside string
 }
 
-func (c change) in() error  { return os.Rename(c.outside, c.inside) }
-func (c change) out() error { return os.Rename(c.inside, c.outside) }
+func (c change) moveIn() error  { return os.Rename(c.outside, c.inside) }
+func (c change) moveOut() error { return os.Rename(c.inside, c.outside) }
 
 // changesFolder returns whether a change may be made in the folder of a provider. It has
 // packages only, so that one of a further version is offered.
@@ -244,9 +244,9 @@ func (m *changeCost) whole() measurement {
 // makes has a change made or undone, and asks until that is served, with a pause before each
 // request.
 func (c *caddy) makes(ctx context.Context, change change, in bool, pause time.Duration) error {
-	versions, rename := change.versions, change.out
+	versions, rename := change.versions, change.moveOut
 	if in {
-		versions, rename = versions+1, change.in
+		versions, rename = versions+1, change.moveIn
 	}
 	if err := rename(); err != nil {
 		return err
@@ -292,9 +292,9 @@ func everySecond(ctx context.Context, changes []change, count int) error {
 	defer tick.Stop()
 	for n := range count {
 		c := changes[n/2%len(changes)]
-		make := c.in
+		make := c.moveIn
 		if n%2 == 1 {
-			make = c.out
+			make = c.moveOut
 		}
 		if err := make(); err != nil {
 			return err

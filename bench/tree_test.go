@@ -65,13 +65,13 @@ func TestChangesAreUndone(t *testing.T) {
 			t.Errorf("%s: %d changes, want 3", name, len(changes))
 		}
 		for _, c := range changes {
-			if err := c.in(); err != nil {
+			if err := c.moveIn(); err != nil {
 				t.Fatal(err)
 			}
 			if added := len(paths(t, made.root)) - len(before); added < 1 {
 				t.Errorf("%s: the tree has %d more files and folders", name, added)
 			}
-			if err := c.out(); err != nil {
+			if err := c.moveOut(); err != nil {
 				t.Fatal(err)
 			}
 		}

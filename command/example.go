@@ -32,7 +32,7 @@ func (w welcome) provider() (mirrored *example) {
 		switch {
 		case err != nil:
 		case w.hosts(a) && o.Signature != "none":
-			return &example{Name: a.Name, Source: w.authorityOf(w.host()) + "/" + a.At("").String(), Version: w.newest(o)}
+			return &example{Name: a.Name, Source: w.authorityOf(w.host()) + "/" + a.WithHostname("").String(), Version: w.newest(o)}
 		case mirrored == nil && a.Hostname != "" && !w.hosts(a):
 			mirrored = &example{Name: a.Name, Source: o.Address, Version: w.newest(o)}
 		}
@@ -56,7 +56,7 @@ func (w welcome) module() *example {
 		if host == "localhost" {
 			host = "127.0.0.1"
 		}
-		e := &example{Name: a.Name, Source: w.authorityOf(host) + "/" + a.At("").String(), Version: w.newest(o)}
+		e := &example{Name: a.Name, Source: w.authorityOf(host) + "/" + a.WithHostname("").String(), Version: w.newest(o)}
 		if _, err := tfaddr.ParseModuleSource(e.Source); err != nil {
 			continue
 		}

@@ -54,7 +54,7 @@ const serverPatience = 5 * time.Second
 // lock keeps other commands from changing the file, and a server of the same user with the
 // default storage.
 func (f folderNotices) lock(ctx context.Context) (unlock func(), err error) {
-	part, _, err := f.folder.In()
+	part, _, err := f.folder.Locate()
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 func TestTokenInspect(t *testing.T) {
 	issuer, gone := oidctest.NewIssuer(t), oidctest.NewIssuer(t)
 	gone.Close()
-	of := func(i *oidctest.Issuer) string {
+	claimsOf := func(i *oidctest.Issuer) string {
 		return fmt.Sprintf(`{"provider":"terraform_oidc","issuer":%q,"audience":["registry"],"require":{"team":["a*"]}}`, i.URL)
 	}
 	file := `{"provider":"terraform_tokens","file":"/srv/tokens"}`
@@ -30,7 +30,7 @@ func TestTokenInspect(t *testing.T) {
 		{"effect":"allow","who":"bob","right":"read","addresses":["*"]},
 		{"effect":"deny","who":"anonymous","right":"read","addresses":["acme/secret"]},
 		{"effect":"allow","who":"group:dev","right":"publish","addresses":["acme"]}]}`
-	ruled := registry("open", rules, of(issuer), file)
+	ruled := registry("open", rules, claimsOf(issuer), file)
 	team := map[string]any{"team": "ab", "groups": []string{"dev"}}
 	with := func(changes map[string]any) string {
 		claims := maps.Clone(team)
@@ -51,9 +51,9 @@ func TestTokenInspect(t *testing.T) {
 			has: []string{"auth terraform_oidc " + issuer.URL + " of ", "accepted: subject alice, groups dev.",
 				"rule 1: allow anonymous read acme/demo\n", "rule 4: allow group:dev publish acme\n", "sub     alice\n", `groups  ["dev"]` + "\n", ", 59 minutes from now"},
 			lacks: []string{"rule 2", "rule 3"}},
-		{rule: "the rule that auth implies", token: with(nil), routes: []string{registry("open", "", of(issuer))}, status: 0,
+		{rule: "the rule that auth implies", token: with(nil), routes: []string{registry("open", "", claimsOf(issuer))}, status: 0,
 			has: []string{"allow authenticated read *, which auth implies without access"}},
-		{rule: "no rule", token: with(nil), routes: []string{registry("open", `,"access":{"rules":[{"effect":"allow","who":"bob","right":"read","addresses":["*"]}]}`, of(issuer))}, status: 0,
+		{rule: "no rule", token: with(nil), routes: []string{registry("open", `,"access":{"rules":[{"effect":"allow","who":"bob","right":"read","addresses":["*"]}]}`, claimsOf(issuer))}, status: 0,
 			has: []string{"No rule is about that subject."}},
 		{rule: "another issuer", token: with(map[string]any{"iss": "https://other.example.com"}), routes: []string{ruled}, status: 1,
 			has: []string{"iss     https://other.example.com\n", "The token is refused: it is of another issuer."}},
@@ -68,8 +68,8 @@ func TestTokenInspect(t *testing.T) {
 			has: []string{"The token is not a JWT.", "auth terraform_tokens ", "accepted: subject jane, groups dev, ops."}, lacks: []string{"CLAIM"}},
 		{rule: "an expired one of a file", token: "tfr_expired", routes: []string{ruled}, status: 1, has: []string{"The token has expired: joe, at 2001-01-01T00:00:00Z."}},
 		{rule: "an unknown one", token: "tfr_X", routes: []string{ruled}, status: 1, has: []string{"The token is unknown or revoked."}},
-		{rule: "an issuer that is away", token: gone.Mint(team), routes: []string{registry("open", "", of(gone))}, status: 2, has: []string{"The issuer of tokens is unavailable"}},
-		{rule: "one that is away is no matter, if another accepts it", token: with(nil), routes: []string{registry("open", "", of(issuer), of(gone))}, status: 0},
+		{rule: "an issuer that is away", token: gone.Mint(team), routes: []string{registry("open", "", claimsOf(gone))}, status: 2, has: []string{"The issuer of tokens is unavailable"}},
+		{rule: "one that is away is no matter, if another accepts it", token: with(nil), routes: []string{registry("open", "", claimsOf(issuer), claimsOf(gone))}, status: 0},
 		{rule: "several registries", token: with(nil), routes: []string{ruled, registry("closed", "", file)}, status: 0, has: []string{"/open\n", "/closed\n"}},
 		{rule: "the one of a root", token: with(nil), routes: []string{ruled, registry("closed", "", file)}, args: "--root ROOT/closed", status: 1, has: []string{"/closed\n"}, lacks: []string{"/open\n"}},
 		{rule: "another root", token: "x", routes: []string{ruled}, args: "--root /nowhere", status: 2, has: []string{"--root: no registry with auth"}},

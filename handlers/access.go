@@ -64,7 +64,7 @@ func (g *Registry) authorizeFile(r *request) error {
 	t, invalid := &r.target, access.ErrNoLink
 	if g.Rules != nil && r.URL.RawQuery != "" {
 		r.waiting() // Verify may load keys
-		for _, a := range []address.Address{t.Address, t.At("")} {
+		for _, a := range []address.Address{t.Address, t.WithHostname("")} {
 			err := g.Links.Verify(g.Tree, filePath("", a, t.version, t.file), r.URL.RawQuery, time.Now())
 			if err == nil {
 				signed := g.located(a)

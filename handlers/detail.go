@@ -153,7 +153,7 @@ func providerDetail(s *index.Snapshot, p *index.Provider, release *index.Release
 	for i := range docs.Pages {
 		page := &docs.Pages[i]
 		d.Docs = append(d.Docs, wire.ProviderDoc{
-			ID:    p.Address.At("").String() + "/" + release.Version + "/" + page.Path,
+			ID:    p.Address.WithHostname("").String() + "/" + release.Version + "/" + page.Path,
 			Title: cmp.Or(page.Title, page.Slug), Path: page.Path, Slug: cmp.Or(page.Slug, "index"),
 			Category: string(page.Category), Subcategory: page.Subcategory, Language: "hcl",
 		})

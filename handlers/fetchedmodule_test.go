@@ -187,7 +187,7 @@ func TestViewsFetchNothing(t *testing.T) {
 	vpc := address.Address{Hostname: originHost, Namespace: "acme", Name: "vpc", System: "aws"}
 	visit := func(version string) (got string, err error) {
 		err = g.Visit(httptest.NewRequest(http.MethodGet, home+"/", nil), func(v *handlers.View) error {
-			if !v.Fetches(vpc) || v.Fetches(vpc.At("")) || v.Fetches(address.Address{Hostname: originHost, Namespace: "other", Name: "vpc", System: "aws"}) {
+			if !v.Fetches(vpc) || v.Fetches(vpc.WithHostname("")) || v.Fetches(address.Address{Hostname: originHost, Namespace: "other", Name: "vpc", System: "aws"}) {
 				t.Error("it does not tell what clients get")
 			}
 			_, found, err := v.ModuleVersion(vpc, version)

@@ -213,7 +213,7 @@ func TestHostedFilesDoNotReplaceUpstream(t *testing.T) {
 // one Caddy do.
 func TestLinksAreOfOneTree(t *testing.T) {
 	keys := linkKeys(t)
-	of := func(folders, note string) *handlers.Registry {
+	registryWith := func(folders, note string) *handlers.Registry {
 		files := namesakes(t)
 		files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", note))
 		g := privately(t, registry(scan(t, files)), "allow reader read acme")
@@ -221,8 +221,8 @@ func TestLinksAreOfOneTree(t *testing.T) {
 		g.Links.Keys = func() *access.LinkKeys { return keys }
 		return g
 	}
-	one, other := of("one", "# one"), of("other", "# other")
-	again := of("one", "# one") // after a restart, or another instance
+	one, other := registryWith("one", "# one"), registryWith("other", "# other")
+	again := registryWith("one", "# one") // after a restart, or another instance
 	for _, host := range hosts {
 		module := pathOf(t, home, askAs(one, reader, host, "/v1/modules/acme/vpc/aws/1.0.0/download").Header().Get("X-Terraform-Get"))
 		for _, link := range []string{module, downloadLink(t, one, host)} {

@@ -94,7 +94,7 @@ func (g *Registry) visible(c *catalog.Catalog, entries []*catalog.Entry, self sv
 		}
 		if t.place.Merged {
 			if a.Hostname == self {
-				a = a.At("")
+				a = a.WithHostname("")
 			}
 			if both, ok := c.Merged(t.place.Address); ok {
 				if merged[a] || both == nil && e.Versions > 0 {

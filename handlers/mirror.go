@@ -85,7 +85,7 @@ func (g *Registry) answerMirrorIndex(w http.ResponseWriter, r *request) error {
 func (g *Registry) answerMirrorArchives(w http.ResponseWriter, r *request) error {
 	t, a := &r.target, r.target.Address
 	if release := r.provider().Release(t.version); release != nil {
-		r.Version, a = release.Version, t.At(release.Hostname)
+		r.Version, a = release.Version, t.WithHostname(release.Hostname)
 	} else if _, err := address.ParseProviderVersion(t.version); err != nil {
 		return g.notFound(w, r)
 	} else if g.withdrawn(r, t.version) != nil {

@@ -56,7 +56,7 @@ func (g *Registry) resolveModules(r *request, s []string) (answerer, error) {
 		return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
 	}
 	if host == "" {
-		r.target = g.named(r.self, a.At(r.original))
+		r.target = g.named(r.self, a.WithHostname(r.original))
 	} else {
 		r.target = g.located(a)
 	}
@@ -100,7 +100,7 @@ func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 	r.Version = m.Latest().Version
 	r.aboutTarget()
 	c := Content{Caching: r.revalidate()}
-	c.Redirect(w, http.StatusFound, filePath(g.pagePrefix+r.root, r.target.At(""), r.Version, "download"))
+	c.Redirect(w, http.StatusFound, filePath(g.pagePrefix+r.root, r.target.WithHostname(""), r.Version, "download"))
 	r.answered(r.Request, http.StatusFound, 0)
 	return nil
 }
@@ -116,7 +116,7 @@ func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error
 	v, err := offers.ModuleVersion(t.place, t.version)
 	switch {
 	case err == nil:
-		p = modulePackage{t.place.At(v.Hostname), v.Version, v.Archive.Name, v.Folder, v.Archive.Size}
+		p = modulePackage{t.place.WithHostname(v.Hostname), v.Version, v.Archive.Name, v.Folder, v.Archive.Size}
 	case errors.Is(err, pull.ErrUnfinished):
 		if p.archive, p.folder, err = offers.ModuleFolder(t.place, t.version); err != nil {
 			return moduleNotFetched(t.Address, t.version, err)

@@ -90,7 +90,7 @@ func (g *Registry) fetches(t *target, s *index.Snapshot) bool {
 	case !t.IsModule():
 		return false
 	}
-	hosted := t.At("")
+	hosted := t.WithHostname("")
 	m := s.Metadata(index.PlaceOf(hosted))
 	return m != nil && m.Git != nil && g.Upstream.Mirrors(hosted)
 }

@@ -145,7 +145,7 @@ func (l *listRequest) page(ctx context.Context, all *listed) ([]*Listed, wire.Pa
 			return nil, wire.Page{}, err
 		}
 		for i := range found.Len() {
-			if e, _ := found.At(i); !add(e) {
+			if e, _ := found.Item(i); !add(e) {
 				break
 			}
 		}

@@ -51,7 +51,7 @@ func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 	if err != nil {
 		return nil, fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
 	}
-	r.target = g.named(r.self, a.At(r.original))
+	r.target = g.named(r.self, a.WithHostname(r.original))
 	r.target.version, r.target.platform = version, platform
 	if r.Kind == KindStaging {
 		return answer, g.authorizeChange(r, access.Publish)
@@ -78,7 +78,7 @@ func (g *Registry) answerProviderVersions(w http.ResponseWriter, r *request) err
 func (g *Registry) answerProviderDownload(w http.ResponseWriter, r *request) error {
 	t, a := &r.target, r.target.Address
 	if release := r.provider().Release(t.version); release != nil {
-		a = t.At(release.Hostname)
+		a = t.WithHostname(release.Hostname)
 	}
 	d, err := g.offers(r).Download(t.place, t.version, t.platform)
 	if err != nil {

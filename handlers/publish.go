@@ -227,7 +227,7 @@ func parsePublished(protocol string, original svchost.Hostname, s []string) (pub
 	name := s[len(s)-1]
 	switch {
 	case len(s) == 3 || name == tree.MetadataName && protocol == "modules":
-		return publish.ParseMetadataFile(a.At(original), name)
+		return publish.ParseMetadataFile(a.WithHostname(original), name)
 	case protocol == "modules":
 		return publish.ParseModuleFile(a, name)
 	}

@@ -28,8 +28,8 @@ type Follower interface {
 	// Has returns the repository of a module, and whether it has one.
 	Has(module address.Address) (registryhcl.Git, bool)
 
-	// In returns the modules that are in one of the repositories with these URLs.
-	In(repositories ...string) []address.Address
+	// ModulesIn returns the modules that are in one of the repositories with these URLs.
+	ModulesIn(repositories ...string) []address.Address
 
 	// Connections returns all modules that have a repository, in order.
 	Connections() []follow.Connection
@@ -51,7 +51,7 @@ func (v *View) Connection(a address.Address) (c follow.Connection, connected boo
 	if g.Follower == nil || v.resolve(KindModuleVersions, a) != nil || !v.request.target.place.Hosted {
 		return c, false
 	}
-	c.Module = v.request.target.At("")
+	c.Module = v.request.target.WithHostname("")
 	if c.Repository, connected = g.Follower.Has(c.Module); !connected {
 		return c, false
 	}
@@ -154,7 +154,7 @@ func (g *Registry) refreshedRepository(r *request, body io.Reader) ([]address.Ad
 		if err != nil {
 			return nil, err
 		}
-		return g.Follower.In(webhook.Repositories(content, hosts...)...), nil
+		return g.Follower.ModulesIn(webhook.Repositories(content, hosts...)...), nil
 	}
 	if g.Rules == nil {
 		return nil, fail(http.StatusForbidden, "this path takes the webhook of a code host: configure its secret here, as `webhook` of its host in `git`, and there")
@@ -171,7 +171,7 @@ func (g *Registry) refreshedRepository(r *request, body io.Reader) ([]address.Ad
 		return nil, err
 	}
 	var modules []address.Address
-	for _, a := range g.Follower.In(webhook.Repositories(content)...) {
+	for _, a := range g.Follower.ModulesIn(webhook.Repositories(content)...) {
 		if g.rules.Decide(subject, access.Publish, access.Resource{Address: a, Hosted: true}).Allowed {
 			modules = append(modules, a)
 		}

@@ -46,7 +46,7 @@ func (f *follower) Has(a address.Address) (registryhcl.Git, bool) {
 
 func (f *follower) Connections() []follow.Connection { return nil }
 
-func (f *follower) In(repositories ...string) (modules []address.Address) {
+func (f *follower) ModulesIn(repositories ...string) (modules []address.Address) {
 	if slices.Contains(repositories, "https://github.com/acme/modules.git") {
 		for _, name := range []string{"subnet", "vpc"} {
 			modules = append(modules, address.Address{Namespace: "acme", Name: name, System: "aws"})

@@ -43,13 +43,13 @@ func (f FoundList) Len() int {
 	return f.results.Len()
 }
 
-// At returns one result. Of a page of documentation, page is its place among the Titles of the
+// Item returns one result. Of a page of documentation, page is its place among the Titles of the
 // provider.
-func (f FoundList) At(i int) (l *Listed, page int) {
+func (f FoundList) Item(i int) (l *Listed, page int) {
 	if f.only != nil {
 		return &f.listed[f.only.entry], f.only.page
 	}
-	entry, page := f.results.At(i)
+	entry, page := f.results.Item(i)
 	return &f.listed[entry], page
 }
 
@@ -62,7 +62,7 @@ func (f FoundList) Entries() iter.Seq2[*Listed, int] {
 		}
 		counts := make([]int32, len(f.listed))
 		for i := range f.results.Len() {
-			entry, _ := f.results.At(i)
+			entry, _ := f.results.Item(i)
 			counts[entry]++
 		}
 		for entry, count := range counts {
@@ -145,8 +145,8 @@ func (l *listed) named(r *catalog.Reference) (found foundPlace, ok bool) {
 	}
 	at, ok := l.find(r.Address)
 	if !ok && r.Address.Hostname == "" && !r.Own {
-		if at, ok = l.find(r.Address.At(address.TerraformHost)); !ok {
-			at, ok = l.find(r.Address.At(address.OpenTofuHost))
+		if at, ok = l.find(r.Address.WithHostname(address.TerraformHost)); !ok {
+			at, ok = l.find(r.Address.WithHostname(address.OpenTofuHost))
 		}
 	}
 	if !ok {
@@ -202,12 +202,12 @@ func (v *View) UsedBy(a address.Address) (Users, error) {
 	if a.Hostname == "" {
 		names = nil
 		for _, name := range append(slices.Clone(v.registry.Hostnames), v.request.self) {
-			if own := a.At(name); !slices.Contains(names, own) {
+			if own := a.WithHostname(name); !slices.Contains(names, own) {
 				names = append(names, own)
 			}
 		}
 	}
-	return Users{l.usedBy().Of(names...), l.modules.entries()}, nil
+	return Users{l.usedBy().Users(names...), l.modules.entries()}, nil
 }
 
 // Callers returns each use, by the address of the caller.

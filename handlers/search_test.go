@@ -56,10 +56,10 @@ func found(t *testing.T, v *handlers.View, query string) (list []string) {
 	}
 	for _, l := range []handlers.FoundList{s.Modules, s.Providers, s.Pages} {
 		for i := range l.Len() {
-			e, page := l.At(i)
+			e, page := l.Item(i)
 			name := e.Address.String()
 			if page >= 0 {
-				name += "#" + e.Titles().At(page).Slug
+				name += "#" + e.Titles().Title(page).Slug
 			}
 			list = append(list, name)
 		}
@@ -126,7 +126,7 @@ func TestSearchesHaveRights(t *testing.T) {
 				t.Errorf("%s is used by %q, want %q", a, got, want)
 			}
 		}
-		if titles, err := v.DocTitles(demo.At("")); err != nil || len(titles.All()) != 2 {
+		if titles, err := v.DocTitles(demo.WithHostname("")); err != nil || len(titles.All()) != 2 {
 			t.Errorf("there are titles %+v, %v", titles, err)
 		}
 		if titles, err := v.DocTitles(address.Address{Namespace: "secret", Name: "demo"}); err != nil || titles != nil {

@@ -62,9 +62,9 @@ func (g *Registry) hostedAs(name svchost.Hostname, a address.Address) target {
 // hostedPlace returns the place of what is hosted under a name of the registry.
 func (g *Registry) hostedPlace(name svchost.Hostname, a address.Address) index.Place {
 	if g.Rules == nil || len(g.Hostnames) > 0 {
-		return index.Place{Address: a.At(name), Merged: true, Hosted: true}
+		return index.Place{Address: a.WithHostname(name), Merged: true, Hosted: true}
 	}
-	return index.Place{Address: a.At(""), Hosted: true}
+	return index.Place{Address: a.WithHostname(""), Hosted: true}
 }
 
 // named returns the target of an address. self is the registry's name in the request.
@@ -89,7 +89,7 @@ func (g *Registry) located(a address.Address) target {
 // resource returns the resource for the rules.
 func (t *target) resource() access.Resource {
 	if t.place.Hosted {
-		return access.Resource{Address: t.At(""), Hosted: true}
+		return access.Resource{Address: t.WithHostname(""), Hosted: true}
 	}
 	return access.Resource{Address: t.Address}
 }
@@ -154,7 +154,7 @@ func (r *request) awaitedVersions() []index.Selection {
 	}
 	list := []index.Selection{{Address: t.place.Address, Version: version}}
 	if t.place.Merged {
-		list = append(list, index.Selection{Address: t.At(""), Version: version})
+		list = append(list, index.Selection{Address: t.WithHostname(""), Version: version})
 	}
 	return list
 }

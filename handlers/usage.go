@@ -30,7 +30,7 @@ func (g *Registry) downloaded(r *request, f *index.File) {
 func (g *Registry) countedAs(r *request) address.Address {
 	t := &r.target
 	if g.Rules == nil && t.Hostname != "" && g.isName(r.self, t.Hostname) {
-		return t.At("")
+		return t.WithHostname("")
 	}
 	return t.resource().Address
 }

@@ -56,7 +56,7 @@ func request(g *handlers.Registry, method, path string, headers ...string) *http
 // "ADDRESS VERSION USER COUNT".
 func downloads(g *handlers.Registry) (lines []string) {
 	for _, a := range g.Usage.Addresses() {
-		for _, c := range g.Usage.Of(a, 1) {
+		for _, c := range g.Usage.ByDay(a, 1) {
 			words := fmt.Sprintf("%s %s %s %d", a, c.Version, c.Platform, c.Count)
 			lines = append(lines, strings.Join(strings.Fields(words), " "))
 		}

@@ -105,7 +105,7 @@ func (v *View) LinkQuery(hostname svchost.Hostname, version, file string) string
 	if !t.private || g.Links == nil {
 		return ""
 	}
-	query, err := g.Links.AppendQuery(nil, g.Tree, filePath("", t.At(hostname), version, file), g.Links.Expiry(time.Now()))
+	query, err := g.Links.AppendQuery(nil, g.Tree, filePath("", t.WithHostname(hostname), version, file), g.Links.Expiry(time.Now()))
 	if err != nil {
 		return ""
 	}
@@ -252,7 +252,7 @@ func isBelow(a address.Address, isModule bool, at address.Address) bool {
 // both name the same.
 func (v *View) Folded(a address.Address) address.Address {
 	if t := v.registry.named(v.request.self, a); a.Hostname == v.request.self && t.place.Hosted {
-		return a.At("")
+		return a.WithHostname("")
 	}
 	return a
 }
@@ -262,7 +262,7 @@ func (v *View) Folded(a address.Address) address.Address {
 // name, so that the user may see either or none. The last look-up stays the last one.
 func (v *View) WithoutOwnName(a address.Address) address.Address {
 	t, s := v.registry.named(v.request.self, a), v.request.snapshot
-	own := v.registry.named(v.request.self, a.At("")).place
+	own := v.registry.named(v.request.self, a.WithHostname("")).place
 	same := t.place.Hosted
 	if a.IsModule() {
 		same = same && s.Module(t.place) == s.Module(own)
@@ -270,7 +270,7 @@ func (v *View) WithoutOwnName(a address.Address) address.Address {
 		same = same && s.Provider(t.place) == s.Provider(own)
 	}
 	if same {
-		return a.At("")
+		return a.WithHostname("")
 	}
 	return a
 }

@@ -149,7 +149,7 @@ func TestViewLookups(t *testing.T) {
 			if p, err := v.Provider(null); err != nil || p.Address != null {
 				t.Errorf("got %+v, %v", p, err)
 			}
-			if _, err := v.Provider(null.At("")); err == nil {
+			if _, err := v.Provider(null.WithHostname("")); err == nil {
 				t.Error("it is hosted")
 			}
 		})

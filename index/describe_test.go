@@ -216,19 +216,19 @@ func TestPublished(t *testing.T) {
 	networks(t, files)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Checksums()
 	files.Provider("acme/demo", "1.1.0", "linux_amd64").Checksums()
-	at := func(name string, hour int) time.Time {
+	setTime := func(name string, hour int) time.Time {
 		stamp := time.Date(2026, 2, 3, hour, 0, 0, 0, time.UTC)
 		if err := os.Chtimes(filepath.Join(dir, name), stamp, stamp); err != nil {
 			t.Fatal(err)
 		}
 		return stamp
 	}
-	at("modules/acme/network/aws/1.0.0/main.tf", 1)
-	folder := at("modules/acme/network/aws/1.0.0/README.md", 2)
-	packed := at("modules/acme/network/aws/2.0.0.tar.gz", 3)
-	at("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", 4)
-	packages := at("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", 5)
-	documents := at("providers/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS", 6)
+	setTime("modules/acme/network/aws/1.0.0/main.tf", 1)
+	folder := setTime("modules/acme/network/aws/1.0.0/README.md", 2)
+	packed := setTime("modules/acme/network/aws/2.0.0.tar.gz", 3)
+	setTime("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", 4)
+	packages := setTime("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", 5)
+	documents := setTime("providers/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS", 6)
 	s := scanned(t, files)
 	m := s.Module(index.PlaceOf(network))
 	p := s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"}))

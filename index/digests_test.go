@@ -66,15 +66,15 @@ func (p *publishing) place(part tree.Part, name, content string, check func(f af
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	at := func(name string) string { return filepath.Join(part.Path(), filepath.FromSlash(name)) }
-	f, err := os.Open(at(staged))
+	pathTo := func(name string) string { return filepath.Join(part.Path(), filepath.FromSlash(name)) }
+	f, err := os.Open(pathTo(staged))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	defer f.Close()
 	check(f, info)
 	dir := path.Dir(name)
-	if err := errors.Join(os.MkdirAll(at(path.Dir(dir)), 0o755), os.Rename(at(path.Dir(staged)), at(dir))); err != nil {
+	if err := errors.Join(os.MkdirAll(pathTo(path.Dir(dir)), 0o755), os.Rename(pathTo(path.Dir(staged)), pathTo(dir))); err != nil {
 		p.t.Fatal(err)
 	}
 }

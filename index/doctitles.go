@@ -122,7 +122,7 @@ func (x *scanner) readTitles(ctx context.Context, a *job) (r readResult) {
 	case !errors.Is(err, fs.ErrNotExist): // else the folder has been removed since
 		bad := tree.AsFinding(err)
 		if bad.Passes() {
-			r.failed = bad.At(at.ReportPath())
+			r.failed = bad.Line(at.ReportPath())
 		}
 		if r.record.Content == nil {
 			r.record.Bad = bad

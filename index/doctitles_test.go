@@ -263,7 +263,7 @@ func TestTitlesOfAMergedProvider(t *testing.T) {
 			defer x.Close()
 			x.Start()
 			<-x.Ready()
-			untilTitles(t, x, index.Place{Address: ownDemo.At("registry.example.com"), Merged: true}, test.title)
+			untilTitles(t, x, index.Place{Address: ownDemo.WithHostname("registry.example.com"), Merged: true}, test.title)
 		})
 	}
 }

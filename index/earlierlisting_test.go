@@ -53,7 +53,7 @@ func TestUnreadArchivesKeepOnlyTheNewestListing(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, a := range []address.Address{{Namespace: "acme", Name: "demo"}, {Namespace: "acme", Name: "vpc", System: "aws"}} {
-			l := x.scanner.last.group(a).at("").listing
+			l := x.scanner.last.group(a).entry("").listing
 			if l == nil || len(l.walker.unread) != 2 {
 				t.Fatalf("%s: the listing is %+v", a, l)
 			}
@@ -102,7 +102,7 @@ func TestAScanKeepsTheListingOfAnUnchangedFolderThatIsBeingRead(t *testing.T) {
 	write("1.0.0")
 	write("1.1.0")
 	write("1.2.0")
-	last := func() *entry { return x.scanner.last.group(address.Address{Namespace: "acme", Name: "demo"}).at("") }
+	last := func() *entry { return x.scanner.last.group(address.Address{Namespace: "acme", Name: "demo"}).entry("") }
 	entryAfterScan := func() *entry {
 		t.Helper()
 		if _, err := x.scanner.scan(t.Context(), changes.Everything(), false, 0); err != nil {

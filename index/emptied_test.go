@@ -167,10 +167,10 @@ func refused(t *testing.T, files tree.Tree) string {
 	} {
 		beside, apart := part.there, part.there
 		beside.Name, apart.Namespace = "other", "other"
-		all := []address.Address{part.there, beside, apart, part.there.At("registry.example.org")}
+		all := []address.Address{part.there, beside, apart, part.there.WithHostname("registry.example.org")}
 		n := 0
 		for _, a := range all {
-			_, _, err := files.Folder(a).In()
+			_, _, err := files.Folder(a).Locate()
 			_, unread := files.Folder(a).ReadMetadata()
 			switch {
 			case err == nil && unread == nil:

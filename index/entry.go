@@ -166,12 +166,12 @@ func newGroup(entries []*entry, before *group, l Ledger) *group {
 	g := &group{entries: entries, report: report.New()}
 	for _, e := range entries {
 		if chosen := chooseSpelling(entries, e.folder.Address); chosen == e {
-			g.offered = append(g.offered, e.onRecord(l, before.at(e.folder.Address.Hostname)))
+			g.offered = append(g.offered, e.onRecord(l, before.entry(e.folder.Address.Hostname)))
 		} else {
 			e.reportSpelling(g.report, chosen)
 		}
 	}
-	hosted := g.at("")
+	hosted := g.entry("")
 	for _, e := range g.offered {
 		g.report.Merge(e.walked)
 		g.report.Merge(e.report)
@@ -218,8 +218,8 @@ func (g *group) versions() (n int) {
 	return n
 }
 
-// at returns the offered entry under exactly that HOSTNAME, or nil.
-func (g *group) at(hostname svchost.Hostname) *entry {
+// entry returns the offered entry under exactly that HOSTNAME, or nil.
+func (g *group) entry(hostname svchost.Hostname) *entry {
 	if g == nil {
 		return nil
 	}

@@ -161,7 +161,7 @@ func (w *walker) renew(a *job) *job {
 // setAside leaves an archive that cannot be read at the moment to a later scan.
 func (w *walker) setAside(a *job) {
 	if !w.scan.once && a.Bad.Passes() {
-		w.failed = a.Bad.At(a.ReportPath())
+		w.failed = a.Bad.Line(a.ReportPath())
 		a.Bad, a.pending = nil, true
 	}
 }
@@ -209,7 +209,7 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 	}
 	r.record, r.young = d, r.young || d.Stamp.TooYoung(now, 0)
 	if d.Bad.Passes() && (!x.once || d.Bad.Reason == tree.StoreFailed) {
-		r.failed = d.Bad.At(a.ReportPath())
+		r.failed = d.Bad.Line(a.ReportPath())
 	}
 	return r
 }

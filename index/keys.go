@@ -100,7 +100,7 @@ func (s *scan) verifiedReleases(l *listing, k *keys.Folder) (all []verifiedRelea
 	if s.copies.Store == nil || !isProvider || l.entry != nil {
 		return nil
 	}
-	n, file := keys.NamespaceOf(p.Address), k.Of(p.Address)
+	n, file := keys.NamespaceOf(p.Address), k.ForAddress(p.Address)
 	if !file.IsFile() || !file.Verifies() {
 		return nil
 	}

@@ -24,7 +24,7 @@ type listing struct {
 
 // A versionFolder is the folder of a provider or of a module, and what was found in it.
 type versionFolder interface {
-	at() *folder
+	addressFolder() *folder
 	list(w *walker) (bad *tree.Finding) // says why it cannot
 	isEmpty() bool                      // of versions
 	versions() []*version.Version       // with packages
@@ -38,7 +38,7 @@ type versionFolder interface {
 // folder returns the folder that was listed.
 func (l *listing) folder() *folder {
 	if l.found != nil {
-		return l.found.at()
+		return l.found.addressFolder()
 	}
 	return &l.entry.folder
 }
@@ -61,7 +61,7 @@ func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 	known := g.entryOf(f.Report)
 	before := known
 	if before == nil {
-		before = g.at(f.Address.Hostname) // the folder may have been renamed
+		before = g.entry(f.Address.Hostname) // the folder may have been renamed
 	}
 	w := s.newWalker(before.withoutListing())
 	l := &listing{walker: w}
@@ -148,7 +148,7 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 	w, f := l.walker, *l.folder()
 	f.Part = tree.Part{} // an entry may outlast it
 	e := &entry{folder: f, walked: w.report, failed: w.failed, faulty: w.faulty, young: w.young}
-	e.empty, e.keys = l.isEmpty(), k.Of(f.Address)
+	e.empty, e.keys = l.isEmpty(), k.ForAddress(f.Address)
 	if e.offered = l.found.offer(s, e.keys, w.before); !s.once {
 		e.titles = l.titlesFor(s, e.provider)
 		e.provider = titled(e.provider, e.titles)
@@ -212,7 +212,7 @@ func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 		return false
 	}
 	outdated := !e.since.IsZero() && (s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since))
-	if outdated || !e.keys.Same(k.Of(e.folder.Address)) || !w.areUnchanged(e.state.listed, part) {
+	if outdated || !e.keys.Same(k.ForAddress(e.folder.Address)) || !w.areUnchanged(e.state.listed, part) {
 		return false
 	}
 	w.recalled = e.state.archives

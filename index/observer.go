@@ -111,10 +111,10 @@ func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Ad
 	}
 	for a := range d.groups {
 		for _, e := range now.groups.Get(a).allOffered() {
-			compare(e, before.groups.Get(a).at(e.folder.Address.Hostname))
+			compare(e, before.groups.Get(a).entry(e.folder.Address.Hostname))
 		}
 		for _, e := range before.groups.Get(a).allOffered() {
-			if other := now.groups.Get(a).at(e.folder.Address.Hostname); other.metadataOrZero().File == nil {
+			if other := now.groups.Get(a).entry(e.folder.Address.Hostname); other.metadataOrZero().File == nil {
 				compare(e, other)
 			}
 		}

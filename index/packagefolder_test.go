@@ -117,10 +117,10 @@ func TestAnUnpackedPackage(t *testing.T) {
 func TestUnpackedPackageBytesNeverChange(t *testing.T) {
 	const want = "bb7f8ae926e3df983f273880ac2cea7a02f9334a1f82acd1f65159da502e092e"
 	files := writeUnpacked(indextest.New(t), unpackedFolder)
-	of := func(files *indextest.Tree) string {
+	describe := func(files *indextest.Tree) string {
 		return scan(t, files).Provider(index.PlaceOf(mirroredDemo)).File(zipName).SHA256.String()
 	}
-	if got := of(files); got != want {
+	if got := describe(files); got != want {
 		t.Errorf("in memory it is %s", got)
 	}
 	disk := writeUnpacked(indextest.OnDisk(t, t.TempDir()), unpackedFolder)
@@ -134,7 +134,7 @@ func TestUnpackedPackageBytesNeverChange(t *testing.T) {
 	}
 	// Hidden and temporary files are not part of it.
 	disk.Write(unpackedFolder+"/.DS_Store", "x").Write(unpackedFolder+"/a.tmp", "x").Write(unpackedFolder+"/.git/config", "x")
-	if got := of(disk); got != want {
+	if got := describe(disk); got != want {
 		t.Errorf("on a disk it is %s", got)
 	}
 }
@@ -361,10 +361,10 @@ func TestAnUnpackedPackageIsWatched(t *testing.T) {
 	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
-	of := func(s *index.Snapshot) wire.SHA256 { return s.Provider(index.PlaceOf(ownDemo)).File(zipName).SHA256 }
-	before := of(r.until(t, offers("acme/demo", "1.0.0")))
+	digest := func(s *index.Snapshot) wire.SHA256 { return s.Provider(index.PlaceOf(ownDemo)).File(zipName).SHA256 }
+	before := digest(r.until(t, offers("acme/demo", "1.0.0")))
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "now")
-	r.until(t, func(s *index.Snapshot) bool { return offers("acme/demo", "1.0.0")(s) && of(s) != before })
+	r.until(t, func(s *index.Snapshot) bool { return offers("acme/demo", "1.0.0")(s) && digest(s) != before })
 }
 
 // A named file system may have no modification times.

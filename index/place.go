@@ -29,13 +29,13 @@ func PlaceOf(a address.Address) Place { return Place{Address: a} }
 // lookup returns what is offered at a place.
 func (s *Snapshot) lookup(p Place) (*Provider, *Module, offer.Metadata) {
 	g := s.group(p.Address)
-	e := g.at(p.Hostname)
+	e := g.entry(p.Hostname)
 	if p.Merged {
 		if m := g.mergedAt(p.Hostname); m != nil {
 			return m.provider, m.module, m.metadata
 		}
 		if !e.offers() {
-			e = g.at("")
+			e = g.entry("")
 		}
 	}
 	return e.providerOrNil(), e.moduleOrNil(), e.metadataOrZero()
@@ -79,14 +79,14 @@ func (s *Snapshot) ListPending(p Place) bool {
 
 // lacks reports whether a folder at the place lacks versions that have not been read yet.
 func (s *Snapshot) lacks(p Place, lacks func(offer.Pending) bool) bool {
-	of := func(e *entry) bool { return e != nil && lacks(e.pending) }
-	return of(s.entry(p.Address)) || p.Merged && of(s.entry(p.At(""))) || s.Unknown(p)
+	entryLacks := func(e *entry) bool { return e != nil && lacks(e.pending) }
+	return entryLacks(s.entry(p.Address)) || p.Merged && entryLacks(s.entry(p.WithHostname(""))) || s.Unknown(p)
 }
 
 // Unknown reports whether a folder at the place, perhaps in another spelling, could not be
 // read by any scan yet: neither all its versions are known, nor which are withdrawn.
 func (s *Snapshot) Unknown(p Place) bool {
 	return slices.ContainsFunc(s.unknown, func(f layout.Folder) bool {
-		return f.Covers(p.Address) || p.Merged && f.Covers(p.At(""))
+		return f.Covers(p.Address) || p.Merged && f.Covers(p.WithHostname(""))
 	})
 }

@@ -105,7 +105,7 @@ var hostnames = []svchost.Hostname{"", "registry.example.com", "mirror.example.c
 func addressesIn(snapshots ...*index.Snapshot) (all []address.Address) {
 	add := func(a address.Address) {
 		for _, h := range hostnames {
-			all = append(all, a.At(h))
+			all = append(all, a.WithHostname(h))
 		}
 	}
 	for _, name := range slices.Concat(randomProviders, randomModules) {
@@ -298,7 +298,7 @@ func (v *view) catalog() {
 	for _, e := range slices.Concat(c.Modules, c.Providers) {
 		v.entry("catalog", e)
 		for _, h := range hostnames[1:] {
-			if merged, ok := c.Merged(e.Address.At(h)); ok && merged != nil {
+			if merged, ok := c.Merged(e.Address.WithHostname(h)); ok && merged != nil {
 				v.entry("merged catalog", merged)
 			}
 		}

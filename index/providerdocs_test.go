@@ -43,7 +43,7 @@ func navigation(d *content.Docs) (list []string) {
 }
 
 func TestDocsAreListed(t *testing.T) {
-	in := func(subcategory string) string { return "---\nsubcategory: " + subcategory + "\n---\n" }
+	frontMatter := func(subcategory string) string { return "---\nsubcategory: " + subcategory + "\n---\n" }
 	for _, test := range []struct {
 		rule  string
 		files []string // in the folder of the release, with contents in turn
@@ -93,14 +93,14 @@ func TestDocsAreListed(t *testing.T) {
 		},
 		{
 			"one page once",
-			[]string{"docs/resources/a.html.markdown", in("First"), "docs/resources/a.md", in("Second")},
+			[]string{"docs/resources/a.html.markdown", frontMatter("First"), "docs/resources/a.md", frontMatter("Second")},
 			[]string{"resources/a (First)"},
 		},
 		{
 			"by subcategory, with Beta and Deprecated last",
 			[]string{
-				"docs/index.md", in("Zoo"), "docs/guides/a.md", in("Zoo"), "docs/resources/a.md", in("Zoo"), "docs/resources/b.md", "", "docs/resources/c.md", in("Deprecated"),
-				"docs/resources/d.md", in("Beta"), "docs/resources/e.md", in("apes"), "docs/data-sources/a.md", in("Zoo"), "docs/resources/f.md", in("Zoo"),
+				"docs/index.md", frontMatter("Zoo"), "docs/guides/a.md", frontMatter("Zoo"), "docs/resources/a.md", frontMatter("Zoo"), "docs/resources/b.md", "", "docs/resources/c.md", frontMatter("Deprecated"),
+				"docs/resources/d.md", frontMatter("Beta"), "docs/resources/e.md", frontMatter("apes"), "docs/data-sources/a.md", frontMatter("Zoo"), "docs/resources/f.md", frontMatter("Zoo"),
 			},
 			[]string{
 				"overview/ (Zoo)", "guides/a (Zoo)", "resources/b", "resources/e (apes)", "resources/a (Zoo)", "resources/f (Zoo)", "data-sources/a (Zoo)",
@@ -110,7 +110,7 @@ func TestDocsAreListed(t *testing.T) {
 		{
 			"each spelling of a subcategory apart",
 			[]string{
-				"docs/resources/a.md", in("Compute Engine"), "docs/resources/b.md", in("Compute engine"), "docs/resources/c.md", in("Compute Engine"), "docs/resources/d.md", in("compute engine"),
+				"docs/resources/a.md", frontMatter("Compute Engine"), "docs/resources/b.md", frontMatter("Compute engine"), "docs/resources/c.md", frontMatter("Compute Engine"), "docs/resources/d.md", frontMatter("compute engine"),
 			},
 			[]string{"resources/a (Compute Engine)", "resources/c (Compute Engine)", "resources/b (Compute engine)", "resources/d (compute engine)"},
 		},

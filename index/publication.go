@@ -103,7 +103,7 @@ func (s *Snapshot) newlyChosen(before *Snapshot) changes.Paths {
 	for a := range s.differs.groups {
 		for _, e := range s.groups.Get(a).allOffered() {
 			g, report := before.group(a), e.folder.Report
-			if last := g.at(e.folder.Address.Hostname); g.entryOf(report) != nil && last.folder.Report != report {
+			if last := g.entry(e.folder.Address.Hostname); g.entryOf(report) != nil && last.folder.Report != report {
 				chosen[report] = true
 			}
 		}

@@ -22,7 +22,7 @@ import (
 // scan would withhold the version, ErrReserved or ErrChanged if it is still being written,
 // and otherwise an error of ctx or a StorageError.
 func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version.Version) (*ModuleVersion, error) {
-	part, dir, err := t.Folder(a).In()
+	part, dir, err := t.Folder(a).Locate()
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (s *scan) next(c found) *Snapshot {
 	l := *cmp.Or(s.ledger.Load(), new(Ledger)) // nil: there is none
 	made := make(map[address.Address][]*entry)
 	for _, e := range c.entries {
-		key := e.folder.Address.At("")
+		key := e.folder.Address.WithHostname("")
 		made[key] = append(made[key], e)
 	}
 	walked := make(map[string]*wayFolder)
@@ -113,7 +113,7 @@ func (s *scan) next(c found) *Snapshot {
 		}
 		return before.withEntries(entries, l)
 	})
-	n.putAll(c.compared, func(a address.Address) *group { return n.groups.Get(a.At("")).compared(l) })
+	n.putAll(c.compared, func(a address.Address) *group { return n.groups.Get(a.WithHostname("")).compared(l) })
 	for report, w := range walked {
 		n.way.Set(report, w)
 		n.differs.way[report] = true
@@ -133,7 +133,7 @@ func (s *Snapshot) putAll(keys []address.Address, remake func(key address.Addres
 	groups := slices.Repeat([]*group{nil}, len(keys))
 	queue.InParallel(runtime.GOMAXPROCS(0), len(keys), func(i int) { groups[i] = remake(keys[i]) })
 	for i, key := range keys {
-		s.put(key.At(""), groups[i])
+		s.put(key.WithHostname(""), groups[i])
 	}
 }
 
@@ -166,7 +166,7 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder, l Ledger) {
 			if gone[f.Report] = true; !f.IsWhole() {
 				above = true
 			} else if a, err := f.ParseAddress(); err == nil {
-				addresses = append(addresses, a.At(""))
+				addresses = append(addresses, a.WithHostname(""))
 			}
 		}
 	}
@@ -423,11 +423,11 @@ func (s *Snapshot) group(a address.Address) *group {
 	if s == nil {
 		return nil
 	}
-	return s.groups.Get(a.At(""))
+	return s.groups.Get(a.WithHostname(""))
 }
 
 // entry returns the entry of exactly that address, or nil.
-func (s *Snapshot) entry(a address.Address) *entry { return s.group(a).at(a.Hostname) }
+func (s *Snapshot) entry(a address.Address) *entry { return s.group(a).entry(a.Hostname) }
 
 // knows reports whether a folder has been read, by its path in the report. A nil Snapshot
 // knows none.

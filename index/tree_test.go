@@ -238,7 +238,7 @@ func TestDirectories(t *testing.T) {
 	files.ProviderIn("mirror/acme/elsewhere", "elsewhere", "1.0.0", "linux_amd64")
 	root := filepath.Join(dir, "root")
 	named := os.DirFS(dir)
-	in := func(d source.Directories) func() (tree.Tree, error) {
+	treeIn := func(d source.Directories) func() (tree.Tree, error) {
 		return func() (tree.Tree, error) { return d.OpenIn(named) }
 	}
 	for _, test := range []struct {
@@ -254,12 +254,12 @@ func TestDirectories(t *testing.T) {
 		{"a missing folder elsewhere is an error", source.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", "opening providers: no such file or directory"},
 		{"a missing root is an error", source.Directories{Root: filepath.Join(dir, "nothing")}.Open, "", "opening the root: no such file or directory"},
 		{"a file as the root is an error", source.Directories{Root: filepath.Join(root, "providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip")}.Open, "", "opening the root: not a directory"},
-		{"on a named file system", in(source.Directories{Root: "root"}), "acme/inside", ""},
-		{"there, with a slash in front", in(source.Directories{Root: "/root/"}), "acme/inside", ""},
-		{"there, another folder of the root", in(source.Directories{Root: "root", Providers: "other"}), "acme/beside", ""},
-		{"there, a folder elsewhere", in(source.Directories{Root: "root", Providers: "/mirror"}), "acme/elsewhere", ""},
-		{"there, a missing root is an error", in(source.Directories{Root: "nothing"}), "", "opening the root: no such file or directory"},
-		{"there, a file as the root is an error", in(source.Directories{Root: "root/providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip"}), "", "it is not a directory"},
+		{"on a named file system", treeIn(source.Directories{Root: "root"}), "acme/inside", ""},
+		{"there, with a slash in front", treeIn(source.Directories{Root: "/root/"}), "acme/inside", ""},
+		{"there, another folder of the root", treeIn(source.Directories{Root: "root", Providers: "other"}), "acme/beside", ""},
+		{"there, a folder elsewhere", treeIn(source.Directories{Root: "root", Providers: "/mirror"}), "acme/elsewhere", ""},
+		{"there, a missing root is an error", treeIn(source.Directories{Root: "nothing"}), "", "opening the root: no such file or directory"},
+		{"there, a file as the root is an error", treeIn(source.Directories{Root: "root/providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip"}), "", "it is not a directory"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s, err := index.Scan(t.Context(), options(t, test.open))

@@ -35,12 +35,12 @@ func identities(s *index.Snapshot) (all []any) {
 	}
 	for _, a := range []address.Address{{Namespace: "acme", Name: "demo"}, {Namespace: "acme", Name: "other"}} {
 		provider(s.Provider(index.PlaceOf(a)))
-		provider(s.Provider(index.Place{Address: a.At("registry.example.com"), Merged: true}))
+		provider(s.Provider(index.Place{Address: a.WithHostname("registry.example.com"), Merged: true}))
 	}
 	for _, name := range []string{"vpc", "network"} {
 		a := address.Address{Namespace: "acme", Name: name, System: "aws"}
 		module(s.Module(index.PlaceOf(a)))
-		module(s.Module(index.Place{Address: a.At("registry.example.com"), Merged: true}))
+		module(s.Module(index.Place{Address: a.WithHostname("registry.example.com"), Merged: true}))
 	}
 	return all
 }

@@ -22,7 +22,7 @@ type folder struct {
 	metadata *metadata.File // nil without registry.hcl
 }
 
-func (f *folder) at() *folder { return f }
+func (f *folder) addressFolder() *folder { return f }
 
 // addressMetadata returns the metadata of the address, before its versions are known.
 func (f *folder) addressMetadata() offer.Metadata {
@@ -63,7 +63,7 @@ func (s *scan) walkTree() (all []*wayWalk) {
 		if all = append(all, v); s.stale[""] {
 			v.walk(root)
 		} else {
-			v.walkStale(root, s.stale.In(root.Report))
+			v.walkStale(root, s.stale.Below(root.Report))
 		}
 	}
 	return all

@@ -95,7 +95,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Prefix:    h.Prefix,
 		PublicURL: h.PublicURL,
 		Next:      h.source.next,
-		BaseURL:   baseurl.Of,
+		BaseURL:   baseurl.FromRequest,
 		Tree:      t.identity(),
 		Changed:   h.source.changed,
 		Answered:  h.answered,

@@ -46,7 +46,7 @@ func (v *visit) documentURL() string {
 	} else {
 		to += "/providers/"
 	}
-	to += a.At("").String()
+	to += a.WithHostname("").String()
 	if v.route.Version != "" {
 		to += "/" + v.route.Version
 	}

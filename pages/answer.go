@@ -186,10 +186,10 @@ type pageCache struct {
 
 func newPageCache() *pageCache { return new(pageCache) }
 
-// of returns the pages of a snapshot. The pages of the snapshot before are dropped, unless s
+// pages returns the pages of a snapshot. The pages of the snapshot before are dropped, unless s
 // is not the newest: a request that is still answered from an older one has pages of
 // its own.
-func (c *pageCache) of(s, newest *index.Snapshot) *snapshotPages {
+func (c *pageCache) pages(s, newest *index.Snapshot) *snapshotPages {
 	known := c.latest.Load()
 	if known != nil && known.snapshot.Value() == s {
 		return known

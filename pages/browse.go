@@ -214,7 +214,7 @@ func (v *visit) pager(first, last, total, step int) pager {
 
 func (v *visit) item(l handlers.Listed) item {
 	i := item{
-		Name: l.Address.String(), URL: v.url(route.Of(l.Address)), Version: l.Version, Description: l.Description,
+		Name: l.Address.String(), URL: v.url(route.ForAddress(l.Address)), Version: l.Version, Description: l.Description,
 		Owner: l.Owner, Versions: l.Versions, Published: l.Published,
 	}
 	i.Chips = versionChips(l.Version, false, l.Deprecated)

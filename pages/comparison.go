@@ -159,7 +159,7 @@ func (m *moduleView) linked(list []changes.Change, from, to *index.ModuleVersion
 		case "submodule":
 			l.URL = m.url(of.WithPart(c.Name))
 		default: // only resources have a place
-			l.URL = m.at(of).line(c.At).URL
+			l.URL = m.withRoute(of).line(c.At).URL
 		}
 		all = append(all, l)
 	}
@@ -175,8 +175,8 @@ func (m *moduleView) routeOf(v *index.ModuleVersion) route.Route {
 	return m.route.WithVersion(v.Version)
 }
 
-// at returns the view with links from another route, such as a route of another version.
-func (m *moduleView) at(r route.Route) *moduleView {
+// withRoute returns the view with links from another route, such as a route of another version.
+func (m *moduleView) withRoute(r route.Route) *moduleView {
 	of, from := *m, *m.visit
 	of.visit, from.route = &from, r
 	return &of
@@ -213,7 +213,7 @@ func (m *moduleView) compareContents(c *comparison, from, to *index.ModuleVersio
 	if section == "" {
 		return nil
 	}
-	of := m.at(m.routeOf(to))
+	of := m.withRoute(m.routeOf(to))
 	d, err := m.document(markdown.Text{Source: section, Prefix: "notes-", Resolve: of.resolve})
 	c.Notes, c.NotesFrom = d.HTML, link{printable(file.Path), m.url(of.route.WithCode(file.Path))}
 	return err

@@ -96,7 +96,7 @@ func (c connected) Has(a address.Address) (g registryhcl.Git, ok bool) {
 	return g, false
 }
 
-func (connected) In(...string) []address.Address { return nil }
+func (connected) ModulesIn(...string) []address.Address { return nil }
 
 func (connected) Connections() []follow.Connection {
 	return []follow.Connection{

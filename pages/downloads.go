@@ -11,13 +11,13 @@ func (d downloads) facts(version string) []fact {
 		return nil
 	}
 	return []fact{
-		{Term: "Downloads", Text: d.of(version)},
-		{Term: "All versions", Text: d.of("")},
+		{Term: "Downloads", Text: d.summary(version)},
+		{Term: "All versions", Text: d.summary("")},
 	}
 }
 
-// of returns how often and when last a version was downloaded; empty if that is not known.
-func (d downloads) of(version string) string {
+// summary returns how often and when last a version was downloaded; empty if that is not known.
+func (d downloads) summary(version string) string {
 	if d == nil {
 		return ""
 	}

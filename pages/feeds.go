@@ -30,7 +30,7 @@ func (v *visit) feed() (*answer, error) {
 		ID: v.tag(page), Title: "New in " + v.site.identity(v.view.Hostname()).Name, Author: address.DisplayHostname(v.view.Hostname()),
 		Self: v.absolute(v.route), About: v.absolute(page),
 	}
-	at := v.at()
+	at := v.placeAddress()
 	if at != (address.Address{}) {
 		f.Title = "New in " + cmp.Or(at.String(), address.DisplayHostname(at.Hostname))
 	}
@@ -53,7 +53,7 @@ func (v *visit) feed() (*answer, error) {
 		}
 	}
 	for _, e := range feed.Newest(events) {
-		of := route.Of(e.Address)
+		of := route.ForAddress(e.Address)
 		version := of.WithVersion(e.Versions[0])
 		f.Entries = append(f.Entries, e.Entry(v.tag(of), v.tag(version), v.absolute(version)))
 	}

@@ -242,7 +242,7 @@ func TestFeedsOfWhatIsWithdrawnAsAWhole(t *testing.T) {
 // A feed also has news of old modules: a deprecation, a fix of an old version.
 func TestAFeedHasWhatIsNewOfOldThings(t *testing.T) {
 	files := indextest.New(t)
-	at := func(name string, day int) {
+	setDay := func(name string, day int) {
 		t.Helper()
 		when := indextest.Born.Add(time.Duration(day) * 24 * time.Hour)
 		if err := files.Fs.Chtimes(name, when, when); err != nil {
@@ -251,7 +251,7 @@ func TestAFeedHasWhatIsNewOfOldThings(t *testing.T) {
 	}
 	write := func(name, text string, day int) {
 		files.Write(name, text)
-		at(name, day)
+		setDay(name, day)
 	}
 	for n := range 3 * maxFed {
 		write(fmt.Sprintf("modules/acme/m%03d/aws/1.0.0/main.tf", n), "# a module", 100)

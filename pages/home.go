@@ -157,7 +157,7 @@ func (v *visit) newest(lists ...[]handlers.Listed) []release {
 	releases := make([]release, len(newest))
 	for i, l := range newest {
 		releases[i] = release{
-			Name: l.Address.String(), URL: v.url(route.Of(l.Address)), Version: l.Version, Description: l.Description, Kind: "provider", Published: l.Published,
+			Name: l.Address.String(), URL: v.url(route.ForAddress(l.Address)), Version: l.Version, Description: l.Description, Kind: "provider", Published: l.Published,
 		}
 		if l.Address.IsModule() {
 			releases[i].Kind = "module"

@@ -45,7 +45,7 @@ func (v *visit) llmsSection(b *strings.Builder, title, kind string, list []handl
 	}
 	fmt.Fprintf(b, "\n## %s\n\n", title)
 	for _, l := range list[:min(len(list), maxLLMs)] {
-		fmt.Fprintf(b, "- [%s](%s)", l.Address, v.markdownURL(v.url(route.Of(l.Address))))
+		fmt.Fprintf(b, "- [%s](%s)", l.Address, v.markdownURL(v.url(route.ForAddress(l.Address))))
 		if l.Description != "" {
 			fmt.Fprintf(b, ": %s", oneLine(l.Description))
 		}

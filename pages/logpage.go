@@ -108,11 +108,11 @@ func (v *visit) versionURL(a address.Address, version string) string {
 	if a.IsModule() {
 		m, _ := v.view.Module(a)
 		o := m.Version(version)
-		there = o != nil && v.view.Hosted(a.At(o.Hostname)) == v.view.Hosted(a)
+		there = o != nil && v.view.Hosted(a.WithHostname(o.Hostname)) == v.view.Hosted(a)
 	} else {
 		p, _ := v.view.Provider(a)
 		r := p.Release(version)
-		there = r != nil && v.view.Hosted(a.At(r.Hostname)) == v.view.Hosted(a)
+		there = r != nil && v.view.Hosted(a.WithHostname(r.Hostname)) == v.view.Hosted(a)
 	}
 	if !there && v.view.Own(a) {
 		withdrawn, _ := v.view.Withdrawn(a)
@@ -121,5 +121,5 @@ func (v *visit) versionURL(a address.Address, version string) string {
 	if !there {
 		return ""
 	}
-	return v.url(route.Of(a).WithVersion(version))
+	return v.url(route.ForAddress(a).WithVersion(version))
 }

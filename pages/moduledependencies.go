@@ -44,7 +44,7 @@ func refOf(source string) string {
 func (m *moduleView) providerLink(source string) link {
 	l := link{Text: source}
 	if a, ok := m.seen(source, 2); ok {
-		l.URL = m.url(route.Of(a))
+		l.URL = m.url(route.ForAddress(a))
 	}
 	return l
 }
@@ -59,7 +59,7 @@ func (m *moduleView) moduleLink(source string) link {
 	}
 	source, part, _ := strings.Cut(source, "//")
 	if a, ok := m.seen(source, 3); ok {
-		r := route.Of(a)
+		r := route.ForAddress(a)
 		if folder, _, _ := strings.Cut(part, "/"); folder == "modules" || folder == "examples" {
 			r = r.WithPart(part)
 		}
@@ -74,7 +74,7 @@ func (m *moduleView) moduleLink(source string) link {
 func (m *moduleView) seen(source string, names int) (address.Address, bool) {
 	for _, a := range catalog.ParseSource(source, names) {
 		if a.Hostname == m.view.Hostname() {
-			a = a.At("")
+			a = a.WithHostname("")
 		}
 		if m.lookUp(a) == nil {
 			return m.view.WithoutOwnName(a), true
@@ -148,10 +148,10 @@ var resourceDocs = map[moduledoc.Mode]content.DocCategory{
 // source returns an address as configurations have it.
 func (v *visit) source(a address.Address) string {
 	if a.Hostname == "" {
-		return a.At(v.view.Hostname()).String()
+		return a.WithHostname(v.view.Hostname()).String()
 	}
 	if a.Hostname == address.TerraformHost {
-		return a.At("").String()
+		return a.WithHostname("").String()
 	}
 	return a.String()
 }

@@ -247,7 +247,7 @@ func tagFacts(v *index.ModuleVersion) []fact {
 // archiveURL returns the URL of the package. It contains the path in the tree, so that the
 // path has a HOSTNAME if the package lies under one.
 func (m *moduleView) archiveURL(name string) string {
-	a := m.route.Address.At(m.version.Hostname)
+	a := m.route.Address.WithHostname(m.version.Hostname)
 	path := m.view.FilesURL() + "/modules/"
 	if a.Hostname != "" {
 		path += string(a.Hostname) + "/"

@@ -28,19 +28,19 @@ type placeList struct {
 	All   string // the list of all; empty if all are shown
 }
 
-// at returns the address of the route, or its beginning, as lists have it: what the registry
+// placeAddress returns the address of the route, or its beginning, as lists have it: what the registry
 // hosts has no HOSTNAME.
-func (v *visit) at() address.Address {
+func (v *visit) placeAddress() address.Address {
 	if a := v.route.Address; a.Hostname != v.view.Hostname() {
 		return a
 	}
-	return v.route.Address.At("")
+	return v.route.Address.WithHostname("")
 }
 
 // place answers with the modules and providers below the beginning of an address. If the
 // visitor sees none, there is no such page.
 func (v *visit) place() (*answer, error) {
-	at := v.at()
+	at := v.placeAddress()
 	p := placePage{Heading: at.Namespace, Crumbs: []link{{v.route.Rest, v.site.Path + "/browse/" + v.route.Rest}}}
 	switch {
 	case at.Namespace == "":
@@ -89,7 +89,7 @@ func (v *visit) place() (*answer, error) {
 // nothingThere answers for a place where the visitor sees nothing: who is not known is
 // asked who it is, as for a module that is not there.
 func (v *visit) nothingThere() (*answer, error) {
-	at := v.at()
+	at := v.placeAddress()
 	if err := v.view.Unread(&at); err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func (v *visit) lost() (*answer, error) {
 		return nil, err
 	}
 	e := newErrorPage(p, http.StatusNotFound, a.String()+" has no page “"+v.route.Rest+"”.")
-	to := v.url(route.Of(a))
+	to := v.url(route.ForAddress(a))
 	e.Links = []link{{a.String(), to}, {"All versions", withQuery(to, "tab", tabVersions)}}
 	return errorAnswer(e)
 }
@@ -160,7 +160,7 @@ func (v *visit) near() []link {
 	if v.view == nil || v.route.Address.Namespace == "" {
 		return nil
 	}
-	a := v.at()
+	a := v.placeAddress()
 	modules, providers, err := v.everything()
 	if err != nil {
 		return nil // the page of the error does without
@@ -173,7 +173,7 @@ func (v *visit) near() []link {
 		}
 		kind = "modules"
 		if l.Address.Name == a.Name && a.IsModule() && len(links) < maxNear {
-			links = append(links, link{l.Address.String(), v.url(route.Of(l.Address))})
+			links = append(links, link{l.Address.String(), v.url(route.ForAddress(l.Address))})
 		}
 	}
 	for _, l := range providers {
@@ -200,7 +200,7 @@ func (v *visit) others() ([]link, error) {
 	}
 	var links []link
 	for _, o := range others[:min(len(others), maxNear)] {
-		links = append(links, link{o.Address.System, v.url(route.Of(o.Address))})
+		links = append(links, link{o.Address.System, v.url(route.ForAddress(o.Address))})
 	}
 	return links, nil
 }

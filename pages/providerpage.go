@@ -236,7 +236,7 @@ func (p *providerView) packages() packages {
 		all.Missing = append(all.Missing, missing.Platform.String())
 	}
 	a := p.route.Address
-	all.Lock = snippet.LockBlock(a.At(cmp.Or(a.Hostname, p.view.Hostname())), p.release.Version, hashes)
+	all.Lock = snippet.LockBlock(a.WithHostname(cmp.Or(a.Hostname, p.view.Hostname())), p.release.Version, hashes)
 	all.Checksums = link{"SHA256SUMS", p.fileURL(address.ChecksumsName(a.Name, p.release.Version))}
 	if name := address.SignatureName(a.Name, p.release.Version); p.provider.File(name) != nil {
 		all.Signature = link{"its signature", p.fileURL(name)}
@@ -320,7 +320,7 @@ func (p *providerView) versions() []versionGroup[releaseRow] {
 	used := downloads(p.view.Usage(p.route.Address))
 	for _, r := range p.provider.Releases {
 		row := releaseRow{
-			Used:    used.of(r.Version),
+			Used:    used.summary(r.Version),
 			Version: r.Version, URL: p.url(p.route.WithVersion(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
 			Signed: signer(r.Signature), Chips: p.chipsOf(r),
 		}

@@ -58,7 +58,7 @@ func (v *visit) connections() (list []connection, further int) {
 			return list, len(all) - i
 		}
 		c := connection{
-			Module: one.Module.String(), URL: v.url(route.Of(one.Module)), Repository: one.Repository.URL, Tags: one.Repository.Tags.String(), Looked: one.Looked,
+			Module: one.Module.String(), URL: v.url(route.ForAddress(one.Module)), Repository: one.Repository.URL, Tags: one.Repository.Tags.String(), Looked: one.Looked,
 		}
 		if one.Repository.Folder != "" {
 			c.Repository += ", " + one.Repository.Folder
@@ -127,7 +127,7 @@ func (v *visit) notes(offered []index.Offer) []problem {
 			at[k] = len(all)
 			p := problem{Path: o.Address + " " + o.Version, Reason: o.Kind, Detail: n}
 			if a, err := address.Parse(o.Address); err == nil {
-				p.URL = v.url(route.Of(a).WithVersion(o.Version))
+				p.URL = v.url(route.ForAddress(a).WithVersion(o.Version))
 			}
 			all = append(all, p)
 		}

@@ -154,7 +154,7 @@ func (v *visit) chosen(k *searchKind) (chosen []int) {
 		passes[l] = k.matches(&v.query, l.Address, but)
 	}
 	for i := range k.list.Len() {
-		if l, _ := k.list.At(i); passes[l] {
+		if l, _ := k.list.Item(i); passes[l] {
 			chosen = append(chosen, i)
 		}
 	}
@@ -217,21 +217,21 @@ func (v *visit) searchFacets(kinds []searchKind) []facet {
 }
 
 func (v *visit) foundModule(list handlers.FoundList, i int) foundItem {
-	l, _ := list.At(i)
+	l, _ := list.Item(i)
 	f := v.foundEntry(list.Query, l)
 	if part := list.NamedPart(); part != "" && v.hasPart(l, part) {
-		f.Inner = []foundPart{{URL: v.url(route.Of(l.Address).WithPart(part)), Name: []catalog.Run{{Text: part, Marked: true}}}}
+		f.Inner = []foundPart{{URL: v.url(route.ForAddress(l.Address).WithPart(part)), Name: []catalog.Run{{Text: part, Marked: true}}}}
 	}
 	x := list.Query.Explain(l.Entry)
 	f.Said, f.Why = x.Description, x.Reasons
 	for _, p := range x.Parts {
-		f.Inner = append(f.Inner, foundPart{v.url(route.Of(l.Address).WithPart(p.Path)), p.Name, p.Description, p.Reasons})
+		f.Inner = append(f.Inner, foundPart{v.url(route.ForAddress(l.Address).WithPart(p.Path)), p.Name, p.Description, p.Reasons})
 	}
 	return f
 }
 
 func (v *visit) foundProvider(list handlers.FoundList, i int) foundItem {
-	l, _ := list.At(i)
+	l, _ := list.Item(i)
 	f := v.foundEntry(list.Query, l)
 	f.Said = list.Query.Explain(l.Entry).Description
 	return f
@@ -254,13 +254,13 @@ func (v *visit) hasPart(l *handlers.Listed, part string) bool {
 }
 
 func (v *visit) foundDoc(list handlers.FoundList, i int) foundItem {
-	l, page := list.At(i)
-	title := l.Titles().At(page)
+	l, page := list.Item(i)
+	title := l.Titles().Title(page)
 	var f foundItem
 	f.MarkedName, f.Said = list.Query.ExplainPage(&title, l.Address.Name)
 	f.URL = v.docURLOf(l.Address, title)
 	f.Chips = []chip{{Label: docKinds[title.Category]}}
-	f.Of = link{l.Address.String(), v.url(route.Of(l.Address))}
+	f.Of = link{l.Address.String(), v.url(route.ForAddress(l.Address))}
 	if title.Category == content.DocGuides && title.Title != "" {
 		f.MarkedName, f.Said = f.Said, nil // nobody knows the names of its file
 	}
@@ -270,7 +270,7 @@ func (v *visit) foundDoc(list handlers.FoundList, i int) foundItem {
 // docURLOf returns the URL of a page of the documentation of the latest release of a
 // provider.
 func (v *visit) docURLOf(a address.Address, t content.DocTitle) string {
-	r := route.Of(a)
+	r := route.ForAddress(a)
 	r.Rest = "docs/" + string(t.Category) + "/" + t.Slug
 	return v.url(r)
 }

@@ -186,7 +186,7 @@ func (s *Site) answer(v *visit) (*answer, error) {
 	case v.route.Kind == route.Home:
 		key.base = v.view.ServicesURL()
 	}
-	pages := s.cache.of(v.view.Snapshot(), s.Registry.Snapshot())
+	pages := s.cache.pages(v.view.Snapshot(), s.Registry.Snapshot())
 	if a, ok := pages.Get(key); ok {
 		return a, nil
 	}

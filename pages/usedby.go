@@ -56,7 +56,7 @@ func (v *visit) usedBy(latest string, offered []string) (u usedBy, err error) {
 	}
 	for _, group := range groups {
 		for _, c := range group[:min(len(group), maxCallers-len(u.Callers))] {
-			r := route.Of(c.Address)
+			r := route.ForAddress(c.Address)
 			name := c.Address.String()
 			if c.Part != "" {
 				r, name = r.WithPart(c.Part), name+"//"+c.Part

@@ -154,7 +154,7 @@ func (m *moduleView) versions() []versionGroup[versionRow] {
 	used := downloads(m.view.Usage(m.route.Address))
 	for i, v := range m.module.Versions {
 		row := versionRow{
-			Used:    used.of(v.Version),
+			Used:    used.summary(v.Version),
 			Version: v.Version, URL: m.url(m.route.WithVersion(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.chipsOf(v),
 		}
 		if n := v.Deprecated(); n != nil {

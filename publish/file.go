@@ -55,7 +55,7 @@ func ParseReleaseFile(a address.Address, version, name string) (File, error) {
 		return File{}, refused("%v", err)
 	}
 	version = v.String()
-	f := File{Address: a.At(""), Version: version, Name: name}
+	f := File{Address: a.WithHostname(""), Version: version, Name: name}
 	switch name {
 	case docsZip, docsTarGz, docsTgz:
 		f.Kind = Docs
@@ -95,7 +95,7 @@ func ParseModuleFile(a address.Address, name string) (File, error) {
 	if err != nil {
 		return File{}, refused("%v", err)
 	}
-	return File{Address: a.At(""), Version: v.String(), Name: v.String() + address.ModuleFormats[rank].Suffix, Kind: Module}, nil
+	return File{Address: a.WithHostname(""), Version: v.String(), Name: v.String() + address.ModuleFormats[rank].Suffix, Kind: Module}, nil
 }
 
 // withoutBuild returns a version without its build metadata. To clients, versions that

@@ -34,7 +34,7 @@ func (p *Publisher) readMetadata(files tree.Tree, a address.Address) (tree.Addre
 	places := []address.Address{a}
 	if a.Hostname == "" {
 		for _, name := range p.options.Hostnames {
-			places = append(places, a.At(name))
+			places = append(places, a.WithHostname(name))
 		}
 	}
 	for _, at := range places {
@@ -89,7 +89,7 @@ func (p *Publisher) putMetadata(ctx context.Context, files tree.Tree, f File, u 
 // an unchanged file may have been written a moment ago. It returns the content from
 // before.
 func (p *Publisher) replaceMetadata(ctx context.Context, files tree.Tree, f File, u Upload, content []byte) (before []byte, changed bool, err error) {
-	part, _, err := files.Folder(f.Address).In()
+	part, _, err := files.Folder(f.Address).Locate()
 	if err != nil {
 		return nil, false, err
 	}

@@ -36,7 +36,7 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 		}
 		return present.compare(f, sum)
 	}
-	part, dir, err := files.Folder(f.Address).In()
+	part, dir, err := files.Folder(f.Address).Locate()
 	if err != nil {
 		return Result{}, err
 	}
@@ -165,7 +165,7 @@ func (p *Publisher) presentModuleBut(files tree.Tree, f File, but string) (*pres
 }
 
 func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost.Hostname, but string) (*presentModule, error) {
-	part, dir, err := files.Folder(f.Address.At(hostname)).In()
+	part, dir, err := files.Folder(f.Address.WithHostname(hostname)).Locate()
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost
 		}
 	}
 	if s := p.snapshot(); s != nil && present != nil {
-		present.offered = s.Module(index.PlaceOf(f.Address.At(hostname))).Version(present.version)
+		present.offered = s.Module(index.PlaceOf(f.Address.WithHostname(hostname))).Version(present.version)
 	}
 	return present, nil
 }

@@ -34,7 +34,7 @@ type presentRelease struct {
 func (p *Publisher) presentRelease(files tree.Tree, a address.Address, version string) (*presentRelease, error) {
 	var first *presentRelease
 	for _, hostname := range p.hostnames() {
-		r, err := p.presentUnder(files, a.At(hostname), version)
+		r, err := p.presentUnder(files, a.WithHostname(hostname), version)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +49,7 @@ func (p *Publisher) presentRelease(files tree.Tree, a address.Address, version s
 }
 
 func (p *Publisher) presentUnder(files tree.Tree, a address.Address, version string) (*presentRelease, error) {
-	part, dir, err := files.Folder(a).In()
+	part, dir, err := files.Folder(a).Locate()
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (r *presentRelease) digest(name string) (wire.SHA256, error) {
 
 // describe returns the published files.
 func (r *presentRelease) describe(a address.Address, version string) (wire.Publication, error) {
-	d := wire.Publication{Status: wire.Published, Address: a.At("").String(), Version: version}
+	d := wire.Publication{Status: wire.Published, Address: a.WithHostname("").String(), Version: version}
 	for _, name := range sortedNames(r.files) {
 		sum, err := r.digest(name)
 		if err != nil {

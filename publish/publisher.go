@@ -284,7 +284,7 @@ func (p *Publisher) checkNotWithdrawn(f File) error {
 		return refused("%v", err)
 	}
 	for _, name := range p.hostnames() {
-		if n := s.Metadata(index.PlaceOf(f.Address.At(name))).WithdrawnVersion(v); n != nil {
+		if n := s.Metadata(index.PlaceOf(f.Address.WithHostname(name))).WithdrawnVersion(v); n != nil {
 			return refused("version %s is withdrawn by %s: restore it there first, or publish another version", f.Version, tree.MetadataName)
 		}
 	}
@@ -357,7 +357,7 @@ func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem
 // package, and with the bytes of a module.
 func (p *Publisher) offered(s *index.Snapshot, f File, sum string) bool {
 	return s != nil && slices.ContainsFunc(p.hostnames(), func(hostname svchost.Hostname) bool {
-		a := f.Address.At(hostname)
+		a := f.Address.WithHostname(hostname)
 		if f.Kind == Module {
 			v := s.Module(index.PlaceOf(a)).Version(f.Version)
 			return v != nil && v.Archive.SHA256.String() == sum

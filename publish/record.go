@@ -41,7 +41,7 @@ const recordPatience = 5 * time.Second
 // awaitsRecord reports whether a version is not offered before it is on record.
 func (p *Publisher) awaitsRecord(s *index.Snapshot, f File) bool {
 	return s != nil && slices.ContainsFunc(p.hostnames(), func(hostname svchost.Hostname) bool {
-		releases, versions := s.Unrecorded(f.Address.At(hostname))
+		releases, versions := s.Unrecorded(f.Address.WithHostname(hostname))
 		return slices.ContainsFunc(releases, func(r *index.Release) bool { return r.Version == f.Version }) ||
 			slices.ContainsFunc(versions, func(v *index.ModuleVersion) bool { return v.Version == f.Version })
 	})

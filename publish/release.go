@@ -418,7 +418,7 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	if present.exists {
 		return present.describe(a, version)
 	}
-	s := stage{address: a.At(""), version: version, part: files.Providers}
+	s := stage{address: a.WithHostname(""), version: version, part: files.Providers}
 	if exists, err := s.part.Exists(s.path()); err != nil || !exists {
 		return wire.Publication{}, cmp.Or(err, ErrNothing)
 	}
@@ -448,7 +448,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if err != nil {
 		return err
 	}
-	s := stage{address: a.At(""), version: version, part: files.Providers}
+	s := stage{address: a.WithHostname(""), version: version, part: files.Providers}
 	present, err := p.presentRelease(files, s.address, version)
 	if err != nil {
 		return err

@@ -68,8 +68,8 @@ func (p *Publisher) present(files tree.Tree, f File) (bool, error) {
 // not, under any of the registry's names. It is nil if there is none.
 func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Version) (*version.Version, error) {
 	for _, hostname := range p.hostnames() {
-		a := a.At(hostname)
-		part, dir, err := files.Folder(a).In()
+		a := a.WithHostname(hostname)
+		part, dir, err := files.Folder(a).Locate()
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (p *Publisher) otherStage(ctx context.Context, files tree.Tree, a address.A
 	}
 	for _, e := range entries {
 		s, ok := parseStage(files.Providers, e.Name)
-		if !ok || s.address != a.At("") {
+		if !ok || s.address != a.WithHostname("") {
 			continue
 		}
 		other, err := address.ParseProviderVersion(s.version)

@@ -49,7 +49,7 @@ func TestFoldersOfOtherSpellings(t *testing.T) {
 		}
 	}
 	hosted := func(s *index.Snapshot, version string) *index.Release {
-		return s.Provider(index.Place{Address: demo.At(own), Merged: true}).Release(version)
+		return s.Provider(index.Place{Address: demo.WithHostname(own), Merged: true}).Release(version)
 	}
 	withdrawn := func(s *index.Snapshot) bool { return hosted(s, "0.9.0") == nil }
 	documented := func(s *index.Snapshot) bool {

@@ -129,7 +129,7 @@ func (p *Publisher) changed(a address.Address) (c index.Change) {
 	folders := []string{tree.ReportedKeys, tree.ReportedFolder(a)}
 	if a.Hostname == "" {
 		for _, hostname := range p.options.Hostnames {
-			folders = append(folders, tree.ReportedFolder(a.At(hostname)))
+			folders = append(folders, tree.ReportedFolder(a.WithHostname(hostname)))
 		}
 	}
 	return x.Changed(folders...)

@@ -43,7 +43,7 @@ func (f *Filler) folder(a address.Address) (files tree.Tree, in tree.Part, dir s
 	if files, err = f.opener.Tree(); err != nil {
 		return files, in, "", unread(err)
 	}
-	in, dir, err = files.Folder(a).In()
+	in, dir, err = files.Folder(a).Locate()
 	return files, in, dir, unread(err)
 }
 
@@ -65,7 +65,7 @@ func (f *Filler) metadata(a address.Address) (m registryhcl.File, problems []reg
 		return m, nil, unread(err)
 	}
 	folder := files.Folder(a)
-	if _, _, err := folder.In(); err != nil {
+	if _, _, err := folder.Locate(); err != nil {
 		return m, nil, unread(err)
 	}
 	content, err := folder.ReadMetadata()
@@ -93,7 +93,7 @@ func (f *Filler) directory(a address.Address) (*directory, error) {
 // package may have taken long to arrive. The error is ErrUnread if the part of the tree has
 // become empty meanwhile.
 func findAgain(files tree.Tree, a address.Address) error {
-	_, _, err := files.Folder(a).In()
+	_, _, err := files.Folder(a).Locate()
 	return unread(err)
 }
 

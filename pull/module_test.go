@@ -359,7 +359,7 @@ func TestModulesThatAreNotMirrored(t *testing.T) {
 		says    string
 	}{
 		{"modules are not", pull.Policy{}, vpc, "1.0.0", nil, pull.ErrNotMirrored, "it is not mirrored"},
-		{"the hostname is not", withModules, vpc.At("other.example.com"), "1.0.0", nil, pull.ErrNotMirrored, "it is not mirrored"},
+		{"the hostname is not", withModules, vpc.WithHostname("other.example.com"), "1.0.0", nil, pull.ErrNotMirrored, "it is not mirrored"},
 		{"it is a provider", withModules, demo, "1.0.0", nil, pull.ErrNotMirrored, "it is not mirrored"},
 		{"that is no version", withModules, vpc, "latest", nil, pull.ErrNotMirrored, "it is not mirrored"},
 		{"it is denied", pull.Policy{Modules: true, Deny: []address.Pattern{deny}}, vpc, "1.0.0", nil, pull.ErrExcluded, "the configuration of this mirror excludes it"},

@@ -44,7 +44,7 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 	if err != nil {
 		return nil, false, err
 	}
-	if err, ok := f.unpublishable.Get(w.at(source)); ok {
+	if err, ok := f.unpublishable.Get(w.atSource(source)); ok {
 		return nil, false, err
 	}
 	release, err := w.Client.ReserveModule(ctx, source)
@@ -121,7 +121,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 		return nil, err
 	}
 	defer from.Remove()
-	source, returned := f.checkouts.Of(ctx, w.Client, source)
+	source, returned := f.checkouts.CheckOut(ctx, w.Client, source)
 	defer returned()
 	content, err := w.Client.FetchModule(ctx, source, from.Files())
 	var failure *upstream.Failure
@@ -226,13 +226,13 @@ const unpublishableLifetime = 24 * time.Hour
 // and tags that are older than the module, it would be fetched at every poll.
 func (f *Filler) noteUnpublishable(w *moduleRequest, at upstream.ModuleSource, err error) {
 	if w.Hostname == "" {
-		f.unpublishable.Put(w.at(at), err, unpublishableLifetime)
+		f.unpublishable.Put(w.atSource(at), err, unpublishableLifetime)
 	}
 }
 
-// at names a version at its source. The reason why it may not be published names the version, which may
+// atSource names a version at its source. The reason why it may not be published names the version, which may
 // be one of several at a commit.
-func (w *moduleRequest) at(source upstream.ModuleSource) string {
+func (w *moduleRequest) atSource(source upstream.ModuleSource) string {
 	return w.String() + " " + source.String()
 }
 

@@ -170,7 +170,7 @@ func (o *Offers) further(p index.Place, have bool) (Offering, error) {
 // come into the folder without HOSTNAME, under whatever name of the registry they are requested.
 func originAddress(p index.Place) address.Address {
 	if p.Hosted {
-		return p.At("")
+		return p.WithHostname("")
 	}
 	return p.Address
 }

@@ -96,7 +96,7 @@ func (r repositories) ModuleSource(ctx context.Context, a address.Address, versi
 	if !found {
 		return source, fmt.Errorf("version %s: %w", version, ErrUnlisted)
 	}
-	return source.At(tag), nil
+	return source.AtTag(tag), nil
 }
 
 // compareTags notes in the records of the versions that were fetched which of their tags are no longer
@@ -137,7 +137,7 @@ func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl
 		return source, nil, err
 	}
 	r.checkouts.NoteModule(source, a)
-	list, err = r.tagLists.Of(ctx, r.client, source, r.since)
+	list, err = r.tagLists.List(ctx, r.client, source, r.since)
 	return source, list, err
 }
 

@@ -48,7 +48,7 @@ const (
 	hostedFile    = hostedFolder + "registry.hcl"
 )
 
-var hosted = vpc.At("")
+var hosted = vpc.WithHostname("")
 
 // connect makes a tree on the disk whose module is in a repository, as block says in addition to its
 // URL.

@@ -44,7 +44,7 @@ func (l *Log) Append(ctx context.Context, leaves ...Leaf) error {
 func (l *Log) News(leaves []Leaf) (news []Leaf) {
 	size := l.Head().Size
 	for _, leaf := range leaves {
-		_, known := l.ledger.of(leaf.Address, leaf.Version, size)
+		_, known := l.ledger.leavesOf(leaf.Address, leaf.Version, size)
 		if _, isNew := shorten(leaf, l.ledger.platform(leaf.Platform)).news(known); isNew {
 			news = append(news, leaf)
 		}
@@ -220,7 +220,7 @@ func (l *Log) missing(e *edge, leaves []Leaf) (texts []string) {
 	l.ledger.number(leaves) // to tell two new platforms of a version apart
 	for _, leaf := range leaves {
 		v := version{leaf.Address, leaf.Version}
-		_, known := l.ledger.of(leaf.Address, leaf.Version, e.size)
+		_, known := l.ledger.leavesOf(leaf.Address, leaf.Version, e.size)
 		says := shorten(leaf, l.ledger.platform(leaf.Platform))
 		event, isNew := says.news(append(known, added[v]...))
 		if !isNew {

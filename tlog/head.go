@@ -28,7 +28,7 @@ type NumberedLeaf struct {
 // Leaves returns the leaves of a version that a head has, the oldest first, with their
 // numbers.
 func (l *Log) Leaves(ctx context.Context, h *Head, a address.Address, version string) (leaves []NumberedLeaf, err error) {
-	numbers, _ := l.ledger.of(a, version, h.Size)
+	numbers, _ := l.ledger.leavesOf(a, version, h.Size)
 	for _, n := range numbers {
 		entry, err := l.files.entry(ctx, h.edge, n)
 		if err != nil {

@@ -161,8 +161,8 @@ func (l *ledger) each(a address.Address, version string, size int64, do func(num
 	}
 }
 
-// of returns the leaves below size of a version, the oldest first, with their numbers.
-func (l *ledger) of(a address.Address, version string, size int64) (numbers []int64, leaves []shortLeaf) {
+// leavesOf returns the leaves below size of a version, the oldest first, with their numbers.
+func (l *ledger) leavesOf(a address.Address, version string, size int64) (numbers []int64, leaves []shortLeaf) {
 	l.each(a, version, size, func(n int64, leaf *shortLeaf) { numbers, leaves = append(numbers, n), append(leaves, *leaf) })
 	slices.Reverse(numbers)
 	slices.Reverse(leaves)
@@ -227,7 +227,7 @@ func (s *shortLeaf) comparison(r Record) Comparison {
 // Has reports whether the log has a package of a version, for a platform unless it is zero. It
 // reads nothing.
 func (l *Log) Has(a address.Address, version string, on address.Platform) bool {
-	_, known := l.ledger.of(a, version, l.Head().Size)
+	_, known := l.ledger.leavesOf(a, version, l.Head().Size)
 	platform := l.ledger.platform(on)
 	return slices.ContainsFunc(known, func(k shortLeaf) bool {
 		return events[k.event].HasPackage() && (on == address.Platform{} || k.platform == platform)
@@ -243,7 +243,7 @@ type Appearance struct {
 
 // Appearance returns the first entry of a version with a package. It reads nothing.
 func (l *Log) Appearance(a address.Address, version string) (first Appearance, ok bool) {
-	numbers, known := l.ledger.of(a, version, l.Head().Size)
+	numbers, known := l.ledger.leavesOf(a, version, l.Head().Size)
 	for i, k := range known {
 		if e := events[k.event]; e.HasPackage() {
 			return Appearance{numbers[i], time.Unix(int64(k.seconds), 0).UTC(), e == Found}, true
@@ -255,7 +255,7 @@ func (l *Log) Appearance(a address.Address, version string) (first Appearance, o
 // WithdrawnAt returns when a version was withdrawn; zero if it is not withdrawn, as far as the
 // log has it. It reads nothing.
 func (l *Log) WithdrawnAt(a address.Address, version string) (at time.Time) {
-	_, known := l.ledger.of(a, version, l.Head().Size)
+	_, known := l.ledger.leavesOf(a, version, l.Head().Size)
 	for _, k := range known {
 		switch events[k.event] {
 		case Withdrawn:

@@ -153,12 +153,12 @@ func TestALedgerForgetsLeaves(t *testing.T) {
 		want []int64
 	}{{1, []int64{0}}, {2, []int64{1}}, {3, nil}} {
 		leaf := moduleLeaf(test.n)
-		if got, _ := l.of(leaf.Address, leaf.Version, 10); !slices.Equal(got, test.want) {
+		if got, _ := l.leavesOf(leaf.Address, leaf.Version, 10); !slices.Equal(got, test.want) {
 			t.Errorf("of version %d it has the leaves %v", test.n, got)
 		}
 	}
 	l.add(2, []Leaf{moduleLeaf(3)})
-	if got, _ := l.of(moduleLeaf(3).Address, moduleLeaf(3).Version, 10); !slices.Equal(got, []int64{2}) {
+	if got, _ := l.leavesOf(moduleLeaf(3).Address, moduleLeaf(3).Version, 10); !slices.Equal(got, []int64{2}) {
 		t.Errorf("later it has %v", got)
 	}
 }

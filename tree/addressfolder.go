@@ -132,7 +132,7 @@ func isSpelled(a address.Address, names []string) bool {
 	} else {
 		parsed, err = address.ParseProvider("", names[0], names[1])
 	}
-	return err == nil && parsed == a.At("")
+	return err == nil && parsed == a.WithHostname("")
 }
 
 // hasVersions reports whether an entry of an address's folder is named like a version or a
@@ -212,11 +212,11 @@ func (s *spellingFinder) note(err error) {
 	}
 }
 
-// In returns the part of the tree in which the folder lies, and its path there. The error is
+// Locate returns the part of the tree in which the folder lies, and its path there. The error is
 // a StorageError if some folder on the way could not be read: another folder may be the
 // folder of the address, and its files would seem to be missing. For the same reason it is the
 // error of the tree's Guard.
-func (f AddressFolder) In() (in Part, dir string, err error) { return f.part, f.dir, f.err }
+func (f AddressFolder) Locate() (in Part, dir string, err error) { return f.part, f.dir, f.err }
 
 // ReadMetadata returns the content of the folder's registry.hcl, or nil if it has none. If
 // the store of a Bucket fails, the error is ErrStore. A dangling symlink is an error too. A

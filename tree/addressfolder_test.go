@@ -66,7 +66,7 @@ func TestFolderOfAnAddress(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			a := addressAt(test.hostname, test.names)
 			f := files.Folder(a)
-			part, dir, _ := f.In()
+			part, dir, _ := f.Locate()
 			if f.Path != test.want || path.Join(part.Path(), dir) != test.want || f.Address != a {
 				t.Errorf("it is %s, and %s in the part", f.Path, path.Join(part.Path(), dir))
 			}
@@ -95,13 +95,13 @@ func TestGuardedFolders(t *testing.T) {
 				return empty
 			})
 			f := guarded.Folder(addressAt(test.hostname, test.names))
-			_, _, err := f.In()
+			_, _, err := f.Locate()
 			_, unread := f.ReadMetadata()
 			written := f.WriteMetadata(nil, []byte("x"))
 			if refused := errors.Is(err, empty) && errors.Is(unread, empty) && errors.Is(written, empty); asked != test.asked || refused != (asked != "") || !refused && err != nil {
 				t.Errorf("asked is %q: %v, %v, %v", asked, err, unread, written)
 			}
-			if _, _, err := files.Folder(addressAt(test.hostname, test.names)).In(); err != nil {
+			if _, _, err := files.Folder(addressAt(test.hostname, test.names)).Locate(); err != nil {
 				t.Errorf("without a guard: %v", err)
 			}
 		})
@@ -117,7 +117,7 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 		files := inMemory(t, faults, "providers/ACME/Demo/1.0.0/x")
 		for n := 1; ; n++ {
 			faults.Once(n, errno)
-			_, dir, err := files.Folder(a).In()
+			_, dir, err := files.Folder(a).Locate()
 			if asked, _ := faults.End(); asked < n {
 				if err != nil || dir != "ACME/Demo" {
 					t.Errorf("without a failure: %s (%v)", dir, err)

@@ -51,7 +51,7 @@ func TestFilesInPlaceOfFolders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, dir, err := files.Folder(a).In()
+			in, dir, err := files.Folder(a).Locate()
 			if errors.Is(err, tree.ErrNotWritable) != test.unknown || err != nil && !test.unknown {
 				t.Errorf("it is %s (%v)", dir, err)
 			}

@@ -57,8 +57,8 @@ type Finding struct {
 
 func (f *Finding) Error() string { return f.Detail }
 
-// At says what was found, and where.
-func (f *Finding) At(report string) string { return report + ": " + f.Detail }
+// Line says what was found, and where.
+func (f *Finding) Line(report string) string { return report + ": " + f.Detail }
 
 // Findingf returns a finding whose detail is formatted as by fmt.Sprintf.
 func Findingf(reason Reason, format string, args ...any) *Finding {

@@ -108,8 +108,8 @@ func (s ModuleSource) From(k *Checkout) ModuleSource {
 // A Tag is a tag of a repository, with the commit that it leads to.
 type Tag = git.Tag
 
-// At returns the source at a tag.
-func (s ModuleSource) At(t Tag) ModuleSource {
+// AtTag returns the source at a tag.
+func (s ModuleSource) AtTag(t Tag) ModuleSource {
 	s.Ref, s.Tag = t.Object, t.Name
 	return s
 }

@@ -116,7 +116,7 @@ func TestTokensAreForAllowedRepositoriesAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.FetchModule(t.Context(), s.At(upstream.Tag{Name: "v1.0.0", Object: r.Git("rev-parse", "HEAD")}), t.TempDir()); err != nil {
+			if _, err := c.FetchModule(t.Context(), s.AtTag(upstream.Tag{Name: "v1.0.0", Object: r.Git("rev-parse", "HEAD")}), t.TempDir()); err != nil {
 				t.Fatal(err)
 			}
 			for _, q := range h.Requests("") {
@@ -179,7 +179,7 @@ func TestTokensStayAtTheirHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := c.FetchModule(t.Context(), s.At(upstream.Tag{Name: "v1.0.0", Object: head}), t.TempDir()); err != nil {
+			if _, err := c.FetchModule(t.Context(), s.AtTag(upstream.Tag{Name: "v1.0.0", Object: head}), t.TempDir()); err != nil {
 				t.Fatal(err)
 			}
 			asked := h.Requests(at.Path)
@@ -269,7 +269,7 @@ func TestTagsThatCannotBeFetched(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = c.FetchModule(t.Context(), s.At(upstream.Tag{Name: test.tag, Object: r.Git("rev-parse", test.tag)}), t.TempDir())
+			_, err = c.FetchModule(t.Context(), s.AtTag(upstream.Tag{Name: test.tag, Object: r.Git("rev-parse", test.tag)}), t.TempDir())
 			mustFail(t, err, upstream.ErrMalformed, test.says)
 		})
 	}

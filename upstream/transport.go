@@ -335,8 +335,8 @@ type breakers struct {
 	hosts map[string]breaker // by name and port
 }
 
-// of returns the breaker of a URL's host.
-func (b *breakers) of(u *url.URL) breaker {
+// breaker returns the breaker of a URL's host.
+func (b *breakers) breaker(u *url.URL) breaker {
 	host := net.JoinHostPort(bareHost(u.Hostname()), port(u))
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -131,7 +131,7 @@ func TestCountsOfAnAddressAreBounded(t *testing.T) {
 		}
 	}
 	for most, want := range map[int]int{2: 0, 3: 3, 8: 6, 100: 24} {
-		if got := c.of(vpc.Address, 3, most); len(got) != want {
+		if got := c.byDay(vpc.Address, 3, most); len(got) != want {
 			t.Errorf("of %d, there are %d", most, len(got))
 		}
 	}
@@ -147,8 +147,8 @@ func TestLongAnswersAreCheap(t *testing.T) {
 		u.Version = fmt.Sprintf("1.%d.0", n%200)
 		c.counts.add(today-Day(n/200), u, 1)
 	}
-	of := func() { c.Of(null.Address, 400) }
-	if perCount := testing.AllocsPerRun(1, of) / maxCounts; perCount > 10 {
+	ask := func() { c.ByDay(null.Address, 400) }
+	if perCount := testing.AllocsPerRun(1, ask) / maxCounts; perCount > 10 {
 		t.Errorf("each count takes %.1f allocations", perCount)
 	}
 }
@@ -161,7 +161,7 @@ func TestAnyNumberOfDays(t *testing.T) {
 	c.Add(vpc)
 	for days, want := range map[int64]int{0: 0, 1: 1, 10: 1, 11: 2, math.MaxInt32: 2, math.MaxInt32 + 1: 2, 1 << 32: 2, math.MaxInt64: 2} {
 		days := int(min(days, math.MaxInt)) // an int may have 32 bits
-		if got := c.Of(vpc.Address, days); len(got) != want {
+		if got := c.ByDay(vpc.Address, days); len(got) != want {
 			t.Errorf("in %d days, there are %d counts of %d", days, len(got), want)
 		}
 	}
@@ -175,7 +175,7 @@ func TestSegmentsAreBounded(t *testing.T) {
 	mustSync(t, c)
 	for minute := range maxMinutes + 5 {
 		for n := range 30_000 {
-			c.Add(Use{Address: vpc.Address.At("registry.example.com"), Version: fmt.Sprintf("1.%d.0", n), Platform: "linux_amd64"})
+			c.Add(Use{Address: vpc.Address.WithHostname("registry.example.com"), Version: fmt.Sprintf("1.%d.0", n), Platform: "linux_amd64"})
 		}
 		if minute%12 == 0 {
 			mustSync(t, c)
@@ -194,7 +194,7 @@ func TestSegmentsAreBounded(t *testing.T) {
 	t.Logf("a day of %d downloads of 30,000 versions has %d bytes", (maxMinutes+5)*30_000, all)
 	fresh := s.counter(at)
 	mustSync(t, fresh)
-	if n := fresh.Downloads(vpc.Address.At("registry.example.com")); n != (maxMinutes+5)*30_000 {
+	if n := fresh.Downloads(vpc.Address.WithHostname("registry.example.com")); n != (maxMinutes+5)*30_000 {
 		t.Errorf("%d downloads are counted", n)
 	}
 }

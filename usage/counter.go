@@ -359,16 +359,16 @@ func (c *Counter) Users(a address.Address) map[UserOf]Summary {
 	return c.counts.users(a, today)
 }
 
-// Of returns the downloads of an address in the last days, newest day first. If there are too
+// ByDay returns the downloads of an address in the last days, newest day first. If there are too
 // many, the oldest days are left out.
-func (c *Counter) Of(a address.Address, days int) []Count {
+func (c *Counter) ByDay(a address.Address, days int) []Count {
 	if c == nil {
 		return nil
 	}
 	today := DayOf(c.options.Now())
 	first := today - Day(min(days, int(today))) + 1
 	c.mutex.Lock()
-	all := c.counts.of(a, first, maxCounts)
+	all := c.counts.byDay(a, first, maxCounts)
 	c.mutex.Unlock()
 	place := make(map[string]int) // of a version among all: there are few, and comparing two takes long
 	for _, count := range all {

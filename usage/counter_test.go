@@ -213,7 +213,7 @@ func TestInstancesCountTogether(t *testing.T) {
 		if n := c.Downloads(vpc.Address); n != 3 {
 			t.Errorf("%s has counted %d", name, n)
 		}
-		if got := c.Of(null.Address, 1); len(got) != 1 || got[0] != (Count{null, DayOf(at.Now()), 1}) {
+		if got := c.ByDay(null.Address, 1); len(got) != 1 || got[0] != (Count{null, DayOf(at.Now()), 1}) {
 			t.Errorf("%s has %v", name, got)
 		}
 	}
@@ -289,7 +289,7 @@ func TestMergingKeepsSums(t *testing.T) {
 					if u.By != "" {
 						got = c.Users(u.Address)[UserOf{u.By, u.Version}].Downloads
 					}
-					for _, count := range c.Of(u.Address, 30) {
+					for _, count := range c.ByDay(u.Address, 30) {
 						if count.Use == u {
 							got += count.Count
 						}

@@ -186,14 +186,14 @@ type Count struct {
 	Count uint64
 }
 
-// of returns the downloads of an address from a day on. If there are more counts than most, the
+// byDay returns the downloads of an address from a day on. If there are more counts than most, the
 // oldest days are left out.
-func (c *counts) of(a address.Address, first Day, most int) (all []Count) {
+func (c *counts) byDay(a address.Address, first Day, most int) (all []Count) {
 	known := c.addresses[a]
 	if known == nil {
 		return nil
 	}
-	of := func(do func(p part, d dayCount)) {
+	each := func(do func(p part, d dayCount)) {
 		for p, s := range known.uses {
 			if p.by != "" {
 				continue
@@ -211,14 +211,14 @@ func (c *counts) of(a address.Address, first Day, most int) (all []Count) {
 		newest = max(newest, (*s)[len(*s)-1].day)
 	}
 	perDay := make([]int, newest-first+1)
-	of(func(_ part, d dayCount) { perDay[d.day-first]++ })
+	each(func(_ part, d dayCount) { perDay[d.day-first]++ })
 	for i, n := range slices.Backward(perDay) {
 		if most -= n; most < 0 {
 			first += Day(i) + 1
 			break
 		}
 	}
-	of(func(p part, d dayCount) {
+	each(func(p part, d dayCount) {
 		all = append(all, Count{Use{Address: a, Version: p.version, Platform: p.platform}, d.day, d.count})
 	})
 	return all

@@ -28,7 +28,7 @@ func (c *Counter) Describe(a address.Address, days int, users bool) *wire.Usage 
 		u.Versions = append(u.Versions, wire.VersionUsage{Version: v, Downloads: s.Downloads, Recent: s.Recent, LastUsed: s.Last.String()})
 	}
 	slices.SortFunc(u.Versions, func(a, b wire.VersionUsage) int { return -compareVersions(a.Version, b.Version) })
-	for _, count := range c.Of(a, days) {
+	for _, count := range c.ByDay(a, days) {
 		u.Days = append(u.Days, wire.DayUsage{Day: count.Day.String(), Version: count.Version, Platform: count.Platform, Downloads: count.Count})
 	}
 	if !users {

@@ -14,26 +14,26 @@ func TestTransferOfUnknownSize(t *testing.T) {
 	p := &Transfer{progressBar: &progressBar{}}
 	p.Begin(3, 0)
 	p.began = began
-	at := func(seconds int, want string) {
+	after := func(seconds int, want string) {
 		t.Helper()
 		if got := p.text(began.Add(time.Duration(seconds)*time.Second), p.done.Load()); got != want {
 			t.Errorf("it is %q, want %q", got, want)
 		}
 	}
 	one, two, three := p.File(0), p.File(0), p.File(0)
-	at(1, "[..............................] 0 of 3, 0 B, 0 B/s")
+	after(1, "[..............................] 0 of 3, 0 B, 0 B/s")
 	one.Update(0, 30_000_000)
 	one.Update(10_000_000, 30_000_000)
-	at(1, "[..............................] 0 of 3, 10 MB of about 90 MB, 10 MB/s, 8s left")
+	after(1, "[..............................] 0 of 3, 10 MB of about 90 MB, 10 MB/s, 8s left")
 	two.End() // it was there
-	at(2, "[#########....................] 1 of 3, 10 MB of about 45 MB, 5.0 MB/s, 7s left")
+	after(2, "[#########....................] 1 of 3, 10 MB of about 45 MB, 5.0 MB/s, 7s left")
 	three.Update(0, 50_000_000)
 	one.Update(30_000_000, 30_000_000)
 	one.End()
-	at(3, "[####################..........] 2 of 3, 30 MB of 80 MB, 10 MB/s, 5s left")
+	after(3, "[####################..........] 2 of 3, 30 MB of 80 MB, 10 MB/s, 5s left")
 	three.Update(50_000_000, 50_000_000)
 	three.End()
-	at(8, "[##############################] 3 of 3, 80 MB of 80 MB, 10 MB/s, 0s left")
+	after(8, "[##############################] 3 of 3, 80 MB of 80 MB, 10 MB/s, 0s left")
 }
 
 // The progress ends with all bytes, whether they had to be sent or not.

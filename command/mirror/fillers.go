@@ -31,9 +31,9 @@ type fillerID struct {
 	modules  bool
 }
 
-// of returns the filler of a provider's or module's registry. A new filler removes files that
+// fillerOf returns the filler of a provider's or module's registry. A new filler removes files that
 // killed runs have left behind.
-func (f *fillers) of(ctx context.Context, a address.Address) (*pull.Filler, error) {
+func (f *fillers) fillerOf(ctx context.Context, a address.Address) (*pull.Filler, error) {
 	id := fillerID{a.Hostname, a.IsModule()}
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -180,7 +180,7 @@ func (r *modulesRun) chooseVersions(ctx context.Context, call *projectCall) (pas
 // that is removed: otherwise its calls would be unknown.
 func (r *modulesRun) fetchModule(ctx context.Context, m *mirroredModule) {
 	present := r.tree.has(m.Address, m.version)
-	filler, err := r.fillers.of(ctx, m.Address)
+	filler, err := r.fillers.fillerOf(ctx, m.Address)
 	if err == nil {
 		m.file, err = filler.FillModule(context.WithoutCancel(ctx), m.Address, m.version, nil)
 	}
@@ -244,7 +244,7 @@ func (s *scratchTree) fetch(ctx context.Context, id moduleID) (*pull.FilledModul
 	if s.err != nil {
 		return nil, s.err
 	}
-	filler, err := s.of(ctx, id.Address)
+	filler, err := s.fillerOf(ctx, id.Address)
 	if err != nil {
 		return nil, err
 	}

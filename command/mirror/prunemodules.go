@@ -127,7 +127,7 @@ func (s *moduleSurvey) need(l pull.Lock) *index.ModuleVersion {
 	s.needed[l] = true
 	m := s.snapshot.Module(index.PlaceOf(l.Address)).Version(l.Version)
 	if m == nil && slices.Contains(s.own, l.Address.Hostname) {
-		m = s.snapshot.Module(index.PlaceOf(l.Address.At(""))).Version(l.Version)
+		m = s.snapshot.Module(index.PlaceOf(l.Address.WithHostname(""))).Version(l.Version)
 	}
 	return m
 }
@@ -165,7 +165,7 @@ func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.Module
 // of one of the registry's own hostnames may lie under no hostname.
 func (s *moduleSurvey) addresses(call lockfile.ModuleCall) []address.Address {
 	if slices.Contains(s.own, call.Address.Hostname) {
-		return []address.Address{call.Address, call.Address.At("")}
+		return []address.Address{call.Address, call.Address.WithHostname("")}
 	}
 	return []address.Address{call.Address}
 }

@@ -73,7 +73,7 @@ func (r *pruneResult) WriteText(out, errs io.Writer) error {
 		}
 		return text
 	})
-	cli.WriteSection(out, "KEPT, SINCE IT HAS ANOTHER NAME TOO", r.shared(), cli.Printable)
+	cli.WriteSection(out, "KEPT, SINCE IT HAS ANOTHER NAME TOO", r.sharedFiles(), cli.Printable)
 	cli.WriteSection(out, "KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF", r.unpacked(), cli.Printable)
 	if failures := r.failures(); len(failures) > 0 {
 		fmt.Fprint(errs, "\nCOULD NOT BE REMOVED\n")
@@ -94,7 +94,7 @@ func (r *pruneResult) each(texts func(*pruning) []string) []string {
 	return all
 }
 
-func (r *pruneResult) shared() []string {
+func (r *pruneResult) sharedFiles() []string {
 	return r.each(func(p *pruning) []string { return p.shared })
 }
 
@@ -162,7 +162,7 @@ type prunedRelease struct {
 func (r *pruneResult) Document() any {
 	d := pruneDocument{
 		From: r.parts[0].from, DryRun: r.dry, Removed: []prunedRelease{}, LockFiles: r.files, Configurations: r.configurations, Withheld: r.withheld,
-		Shared: r.shared(), Unpacked: r.unpacked(), Failed: r.failures(),
+		Shared: r.sharedFiles(), Unpacked: r.unpacked(), Failed: r.failures(),
 	}
 	if r.unused != nil {
 		d.UnusedSince = r.unused.since

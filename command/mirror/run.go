@@ -136,7 +136,7 @@ func (m *mirrorRun) newest(ctx context.Context, a address.Address, from []string
 	if ctx.Err() != nil {
 		return "", "", ctx.Err()
 	}
-	filler, err := m.fillers.of(ctx, a)
+	filler, err := m.fillers.fillerOf(ctx, a)
 	var offering pull.Offering
 	if err == nil {
 		offering, err = filler.CurrentVersions(ctx, a)
@@ -164,7 +164,7 @@ func (m *mirrorRun) newest(ctx context.Context, a address.Address, from []string
 // fetch fetches a package unless it is in the tree. It returns the size in bytes,
 // and whether the package has been added or, in a dry run, would be.
 func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platform, progress *cli.FileTransfer) (size int64, added bool, err error) {
-	filler, err := m.fillers.of(ctx, r.address)
+	filler, err := m.fillers.fillerOf(ctx, r.address)
 	if err != nil {
 		return 0, false, err
 	}

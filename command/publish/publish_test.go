@@ -29,7 +29,7 @@ func TestPublishProvider(t *testing.T) {
 	if err != nil || errs != "" {
 		t.Fatalf("%v\n%s", err, errs)
 	}
-	if got := commandtest.Files(t, r.Root+"/"+"providers/acme/demo"); !slices.Equal(got, in("1.2.0", d.names()...)) {
+	if got := commandtest.Files(t, r.Root+"/"+"providers/acme/demo"); !slices.Equal(got, filesIn("1.2.0", d.names()...)) {
 		t.Errorf("the tree has %q", got)
 	}
 	commandtest.Says(t, out, "FILE SIZE RESULT", "Published: acme/demo 1.2.0.")
@@ -61,8 +61,8 @@ func TestPublishProvider(t *testing.T) {
 	commandtest.Says(t, errs, "REFUSED BY 127.0.0.1:", demoName("SHA256SUMS")+" Version 1.2.0 of acme/demo is published with another")
 }
 
-// in returns names in a folder.
-func in(dir string, names ...string) (paths []string) {
+// filesIn returns names in a folder.
+func filesIn(dir string, names ...string) (paths []string) {
 	for _, name := range names {
 		paths = append(paths, dir+"/"+name)
 	}
@@ -182,7 +182,7 @@ func TestPublishDocs(t *testing.T) {
 		t.Fatalf("%v\n%s", err, errs)
 	}
 	lists(t, out, "docs.zip", "published")
-	want := append(in("1.2.0", "docs/index.md", "docs/resources/thing.md"), in("1.2.0", d.names()...)...)
+	want := append(filesIn("1.2.0", "docs/index.md", "docs/resources/thing.md"), filesIn("1.2.0", d.names()...)...)
 	if got := commandtest.Files(t, r.Root+"/"+"providers/acme/demo"); !slices.Equal(got, want) {
 		t.Errorf("the tree has %q", got)
 	}

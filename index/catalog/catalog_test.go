@@ -80,11 +80,11 @@ deprecated "1.0.0" {
 	if demo.Version != "1.1.0" || demo.Source != "https://example.com/demo" || demo.Owner != "a team" {
 		t.Errorf("the provider is %+v", demo)
 	}
-	own := vpc.Address.At("a.example.com")
+	own := vpc.Address.WithHostname("a.example.com")
 	if e, ok := c.Merged(own); !ok || e.Version != "3.0.0" || e.Versions != 4 {
 		t.Errorf("merged it is %+v, %v", e, ok)
 	}
-	if e, ok := c.Merged(vpc.Address.At("c.example.com")); !ok || e != nil {
+	if e, ok := c.Merged(vpc.Address.WithHostname("c.example.com")); !ok || e != nil {
 		t.Errorf("if all versions are withdrawn under a HOSTNAME, merged it is %+v, %v", e, ok)
 	}
 	if _, ok := c.Merged(vpc.Address); ok {

@@ -70,7 +70,7 @@ func (q Query) Explain(e *Entry) Explanation {
 		p := PartExplanation{Path: s.path, Name: part.markPath(s), Description: part.mark(s.description, atWords)}
 		p.Reasons = part.reasons(s.codes, "")
 		// If the module is called so, or itself requires the provider, that is reason enough.
-		if !named && !own.source && part.any() && (part.or(own).all() || part.source) {
+		if !named && !own.source && part.any() && (part.with(own).all() || part.source) {
 			x.Parts = append(x.Parts, p)
 		}
 	}

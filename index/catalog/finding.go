@@ -32,8 +32,8 @@ func (f finding) all() bool { return !slices.Contains(f.found, false) }
 
 func (f finding) any() bool { return f.source || slices.Contains(f.found, true) }
 
-// or returns what two findings have found together.
-func (f finding) or(other finding) finding {
+// with returns what two findings have found together.
+func (f finding) with(other finding) finding {
 	f = f.clone()
 	for i, found := range other.found {
 		f.found[i] = f.found[i] || found
@@ -82,7 +82,7 @@ func (f *finding) spans(text string, at where) (all []span) {
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
 	joined := all[:0]
 	for _, s := range all {
-		s = span{from.at(s.from), from.at(s.to)}
+		s = span{from.origin(s.from), from.origin(s.to)}
 		if n := len(joined); n > 0 && s.from <= joined[n-1].to {
 			joined[n-1].to = max(joined[n-1].to, s.to)
 			continue

@@ -136,7 +136,7 @@ func TestWhatPeopleHaveInTheirHands(t *testing.T) {
 			}
 			var got []string
 			for i := range found.Len() {
-				at, _ := found.At(i)
+				at, _ := found.Item(i)
 				e := c.Modules[at]
 				x := q.Explain(e)
 				name := marked(q.MarkName(e.Address.String()))
@@ -154,12 +154,12 @@ func TestWhatPeopleHaveInTheirHands(t *testing.T) {
 				got = append(got, text)
 			}
 			for i := range foundProviders.Len() {
-				at, _ := foundProviders.At(i)
+				at, _ := foundProviders.Item(i)
 				got = append(got, marked(q.MarkName(c.Providers[at].Address.String())))
 			}
 			for i := range pages.Len() {
-				at, page := pages.At(i)
-				found := c.Providers[at].Titles().At(page)
+				at, page := pages.Item(i)
+				found := c.Providers[at].Titles().Title(page)
 				name, title := q.ExplainPage(&found, c.Providers[at].Address.Name)
 				got = append(got, strings.TrimSpace("#"+marked(name)+" "+marked(title)))
 			}
@@ -293,7 +293,7 @@ func TestUsedBy(t *testing.T) {
 			for _, source := range test.sources {
 				addresses = append(addresses, catalog.ParseSource(source, test.names)[0])
 			}
-			users, got := u.Of(addresses...), []string(nil)
+			users, got := u.Users(addresses...), []string(nil)
 			for by := range users.Callers() {
 				got = append(got, strings.TrimSpace(c.Modules[by.Entry].Address.String()+" "+by.Part+" "+by.Constraint))
 			}
@@ -302,7 +302,7 @@ func TestUsedBy(t *testing.T) {
 			}
 		})
 	}
-	if n := testing.AllocsPerRun(10, func() { u.Of(c.Providers[0].Address, c.Modules[0].Address) }); n > 0 {
+	if n := testing.AllocsPerRun(10, func() { u.Users(c.Providers[0].Address, c.Modules[0].Address) }); n > 0 {
 		t.Errorf("to count them takes %v allocations", n)
 	}
 }
@@ -318,7 +318,7 @@ func TestATypoInANameComesFirst(t *testing.T) {
 	found, _ := search(t, c.ModuleSearcher(c.Modules), catalog.ParseQuery("gatway").Loosen())
 	var names []string
 	for i := range found.Len() {
-		at, _ := found.At(i)
+		at, _ := found.Item(i)
 		names = append(names, c.Modules[at].Address.Name)
 	}
 	if !slices.Equal(names, []string{"gateway", "anything"}) {

@@ -99,6 +99,6 @@ func (x *nameIndex) rank(w *word, k *ranker, penalty rank) {
 		case at == start:
 			found = ranksOfStart
 		}
-		k.rank(x.of(number), found.behind(penalty))
+		k.rank(x.postingsOf(number), found.behind(penalty))
 	}
 }

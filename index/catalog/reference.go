@@ -31,7 +31,7 @@ func ParseSource(source string, names int) (all []address.Address) {
 	case a.Hostname != "":
 		return []address.Address{a}
 	}
-	return []address.Address{a.At(address.TerraformHost), a.At(address.OpenTofuHost)}
+	return []address.Address{a.WithHostname(address.TerraformHost), a.WithHostname(address.OpenTofuHost)}
 }
 
 // A Reference names a module or a provider, or a page of a provider's documentation.
@@ -74,7 +74,7 @@ func (q *Query) readReference(text string, own []svchost.Hostname) (names []stri
 		}
 	}
 	if r.Own && r.Address.Hostname == l.hostname {
-		r.Address = r.Address.At("")
+		r.Address = r.Address.WithHostname("")
 	}
 	q.Named = &r
 	a := r.Address
@@ -202,7 +202,7 @@ func isVersion(s string) bool {
 // address returns the address of a provider or module that the location is.
 func (l location) address() (address.Address, error) {
 	a, err := address.Parse(strings.Join(l.path, "/"))
-	return a.At(l.hostname), err
+	return a.WithHostname(l.hostname), err
 }
 
 // readPage reads the URL of a page or of the protocols, and reports whether the location has
@@ -239,7 +239,7 @@ func (r *Reference) readPage(l location) bool {
 	if err != nil {
 		return false
 	}
-	r.Address = r.Address.At(hostname)
+	r.Address = r.Address.WithHostname(hostname)
 	if rest = rest[names:]; len(rest) < 3 { // the version, and a part of it
 		return true
 	}

@@ -226,9 +226,9 @@ func newResult(sum int16, place, part int32) result {
 // Len returns the number of results.
 func (r Results) Len() int { return len(r.found) }
 
-// At returns the place of a result among the entries of the searcher, and the number of a
+// Item returns the place of a result among the entries of the searcher, and the number of a
 // page among the titles of the provider's documentation.
-func (r Results) At(i int) (entry, page int) {
+func (r Results) Item(i int) (entry, page int) {
 	found := r.found[i]
 	return int(found >> 20 & (1<<28 - 1)), int(found&(1<<20-1)) - 1
 }

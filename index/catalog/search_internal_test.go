@@ -341,8 +341,8 @@ func TestFoldedTextsSayWhereTheyComeFrom(t *testing.T) {
 			continue
 		}
 		for i, at := range from {
-			if offsets.at(i) != at {
-				t.Errorf("%q: byte %d of %q comes from %d, want %d", s, i, folded, offsets.at(i), at)
+			if offsets.origin(i) != at {
+				t.Errorf("%q: byte %d of %q comes from %d, want %d", s, i, folded, offsets.origin(i), at)
 			}
 		}
 	}

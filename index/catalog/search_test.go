@@ -55,7 +55,7 @@ func findAmong(t testing.TB, c *catalog.Catalog, entries []*catalog.Entry, query
 	}
 	found := []string{}
 	for i := range results.Len() {
-		at, _ := results.At(i)
+		at, _ := results.Item(i)
 		name := entries[at].Address.String()
 		for _, part := range q.Explain(entries[at]).Parts {
 			name += " " + part.Path
@@ -294,7 +294,7 @@ func TestSearchMergedEntries(t *testing.T) {
 		documented{address: "acme/vpc/aws", readme: "Plain."},
 		documented{address: "a.example.com/acme/vpc/aws", readme: "Named."},
 	)
-	merged, _ := c.Merged(c.Modules[0].Address.At("a.example.com"))
+	merged, _ := c.Merged(c.Modules[0].Address.WithHostname("a.example.com"))
 	got := findAmong(t, c, []*catalog.Entry{merged}, "vpc")
 	if want := []string{"a.example.com/acme/vpc/aws"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -315,7 +315,7 @@ func FuzzSearch(f *testing.F) {
 		for _, q := range []catalog.Query{q, q.Loosen()} {
 			results, _ := search(t, s, q)
 			for i := range results.Len() {
-				at, _ := results.At(i)
+				at, _ := results.Item(i)
 				if at < 0 || at >= len(c.Modules) {
 					t.Fatalf("got %d", at)
 				}
@@ -359,8 +359,8 @@ func TestTheFirstResultsOfASearch(t *testing.T) {
 						continue
 					}
 					for i := range of.first.Len() {
-						entry, page := of.first.At(i)
-						if wantEntry, wantPage := of.all.At(i); entry != wantEntry || page != wantPage {
+						entry, page := of.first.Item(i)
+						if wantEntry, wantPage := of.all.Item(i); entry != wantEntry || page != wantPage {
 							t.Errorf("%q: of the first %d, result %d is another one", query, most, i)
 						}
 					}

@@ -63,9 +63,9 @@ func NewUsedBy(entries []*Entry) *UsedBy {
 	return u
 }
 
-// Of returns what uses a module or provider. Its addresses have the HOSTNAMEs by which
+// Users returns what uses a module or provider. Its addresses have the HOSTNAMEs by which
 // configurations name it.
-func (u *UsedBy) Of(addresses ...address.Address) (of Users) {
+func (u *UsedBy) Users(addresses ...address.Address) (of Users) {
 	for _, a := range addresses {
 		one := u.users[unique.Make(a)]
 		switch {

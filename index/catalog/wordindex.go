@@ -45,8 +45,8 @@ func (x *invertedIndex) len() int { return len(x.ends) - 1 }
 
 func (x *invertedIndex) word(i int) string { return x.text[x.ends[i]:x.ends[i+1]] }
 
-// of returns the postings of a word.
-func (x *invertedIndex) of(i int) []posting { return x.postings[x.starts[i]:x.starts[i+1]] }
+// postingsOf returns the postings of a word.
+func (x *invertedIndex) postingsOf(i int) []posting { return x.postings[x.starts[i]:x.starts[i+1]] }
 
 // beginning returns where the words are that begin with a text.
 func (x *invertedIndex) beginning(text string) (from, to int) {
@@ -131,7 +131,7 @@ func (x *wordIndex) rankBeginning(text string, whole bool, k *ranker, penalty ra
 	}
 	from, to := x.beginning(text)
 	if from < to && x.word(from) == text {
-		rank(x.of(from), ranksOfWords.behind(penalty))
+		rank(x.postingsOf(from), ranksOfWords.behind(penalty))
 		from++
 	}
 	if whole {
@@ -143,7 +143,7 @@ func (x *wordIndex) rankBeginning(text string, whole bool, k *ranker, penalty ra
 // rankSource ranks the rows that have the source of a provider.
 func (x *wordIndex) rankSource(source string, k *ranker) {
 	if i := x.search(source); i < x.len() && x.word(i) == source {
-		k.rank(x.of(i), ranksOfSources)
+		k.rank(x.postingsOf(i), ranksOfSources)
 	}
 }
 
@@ -153,7 +153,7 @@ func (x *wordIndex) rankTypos(w string, k *ranker) {
 	from, to := x.beginning(w[:1])
 	for i := from; i < to && k.ctx.Err() == nil; i++ {
 		if more := int(x.ends[i+1]-x.ends[i]) - len(w); more >= -1 && more <= 1 && isTypo(x.word(i), w) {
-			k.rank(x.of(i), ranksOfTypos)
+			k.rank(x.postingsOf(i), ranksOfTypos)
 		}
 	}
 }

@@ -44,7 +44,7 @@ type offsets struct {
 	rest  []int32
 }
 
-func (o offsets) at(i int) int {
+func (o offsets) origin(i int) int {
 	if o.rest == nil || i < o.ascii {
 		return i
 	}

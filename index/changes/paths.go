@@ -30,8 +30,8 @@ func Only(reports []string) Paths {
 	return p
 }
 
-// In returns the paths that lie in a part of the tree, in order.
-func (p Paths) In(part string) (paths []string) {
+// Below returns the paths that lie in a part of the tree, in order.
+func (p Paths) Below(part string) (paths []string) {
 	for report := range p {
 		if tree.IsBelow(report, part) {
 			paths = append(paths, report)
@@ -42,4 +42,4 @@ func (p Paths) In(part string) (paths []string) {
 }
 
 // Has reports whether something may have changed in a part of the tree.
-func (p Paths) Has(part string) bool { return p[""] || len(p.In(part)) > 0 }
+func (p Paths) Has(part string) bool { return p[""] || len(p.Below(part)) > 0 }

@@ -157,8 +157,8 @@ func (b Titles) All() (titles []DocTitle) {
 	return titles
 }
 
-// At decodes one title, by its place among all.
-func (b Titles) At(place int) (t DocTitle) {
+// Title decodes one title, by its place among all.
+func (b Titles) Title(place int) (t DocTitle) {
 	b.each(func(i int, category DocCategory, slug, title []byte) bool {
 		if i == place {
 			t = DocTitle{category, string(slug), string(title)}

@@ -110,11 +110,11 @@ func TestOneTitle(t *testing.T) {
 	}
 	want := content.DocTitle{Category: content.DocResources, Slug: "page450", Title: "Title"}
 	var got content.DocTitle
-	if n := testing.AllocsPerRun(10, func() { got = stored.At(stored.Find(want.Category, want.Slug)) }); n > 4 || got != want {
+	if n := testing.AllocsPerRun(10, func() { got = stored.Title(stored.Find(want.Category, want.Slug)) }); n > 4 || got != want {
 		t.Errorf("got %+v with %v allocations", got, n)
 	}
 	for _, none := range []int{stored.Find(content.DocDataSources, "page450"), stored.Find(content.DocResources, "page"), content.Titles(nil).Find(content.DocResources, "page450")} {
-		if none >= 0 || stored.At(none) != (content.DocTitle{}) {
+		if none >= 0 || stored.Title(none) != (content.DocTitle{}) {
 			t.Errorf("what is not there is found at %d", none)
 		}
 	}

@@ -213,7 +213,7 @@ func (m *CopyMemo) Keep(ctx context.Context, k *Folder, verified map[Namespace][
 	})
 	for i, err := range errs {
 		if err != nil {
-			failed = tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))).At(namespaces[i].File())
+			failed = tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))).Line(namespaces[i].File())
 		}
 	}
 	return failed

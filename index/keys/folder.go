@@ -55,8 +55,8 @@ func (k *Folder) For(n Namespace) *File {
 	return k.files[n]
 }
 
-// Of returns the keys that verify the versions of an address; nil if none count.
-func (k *Folder) Of(a address.Address) *File {
+// ForAddress returns the keys that verify the versions of an address; nil if none count.
+func (k *Folder) ForAddress(a address.Address) *File {
 	if !CountFor(a) {
 		return nil
 	}
@@ -326,7 +326,7 @@ func (k *Folder) finish() {
 	for n, f := range k.missing {
 		k.Report.Withhold(n.File(), address.Address{}, "", f)
 		if f.Passes() {
-			k.Failed = f.At(n.File())
+			k.Failed = f.Line(n.File())
 		}
 	}
 }

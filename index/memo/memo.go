@@ -345,9 +345,9 @@ func (m *Memo) unshared() map[string]Record {
 	return records
 }
 
-// shared notes that other instances have the records. Until then they are saved as unshared,
+// reportShared notes that other instances have the records. Until then they are saved as unshared,
 // whatever happens while they are being stored.
-func (m *Memo) shared(records map[string]Record) {
+func (m *Memo) reportShared(records map[string]Record) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for path, d := range records {

@@ -94,7 +94,7 @@ func TestMemoFile(t *testing.T) {
 		if err := after.Decode(m.Encode("a tree"), "a tree"); err != nil || len(after.learned) != 1 {
 			t.Errorf("it is %v, %v", after.learned, err)
 		}
-		if m.shared(m.unshared()); len(m.learned) > 0 {
+		if m.reportShared(m.unshared()); len(m.learned) > 0 {
 			t.Errorf("what has been shared is %v", m.learned)
 		}
 	})
@@ -375,19 +375,19 @@ func TestMemoDrops(t *testing.T) {
 
 func TestSettled(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 500_000_000, time.UTC)
-	at := func(ago time.Duration) int64 { return now.Add(-ago).UnixNano() }
+	before := func(ago time.Duration) int64 { return now.Add(-ago).UnixNano() }
 	for _, test := range []struct {
 		rule  string
 		stamp tree.Stamp
 		want  bool
 	}{
-		{"a file changed just now may change again unnoticed", tree.Stamp{ModTime: at(time.Millisecond)}, false},
-		{"fine times tell changes apart soon", tree.Stamp{ModTime: at(51 * time.Millisecond)}, true},
+		{"a file changed just now may change again unnoticed", tree.Stamp{ModTime: before(time.Millisecond)}, false},
+		{"fine times tell changes apart soon", tree.Stamp{ModTime: before(51 * time.Millisecond)}, true},
 		{"whole seconds may stand for two of them", tree.Stamp{ModTime: now.Truncate(time.Second).Add(-time.Second).UnixNano()}, false},
 		{"but not for more", tree.Stamp{ModTime: now.Truncate(time.Second).Add(-2 * time.Second).UnixNano()}, true},
-		{"an old time that was just set is not an old content", tree.Stamp{ModTime: at(time.Hour), Changed: at(time.Millisecond)}, false},
-		{"a file server's clock may be ahead", tree.Stamp{ModTime: at(-20 * time.Millisecond)}, false},
-		{"but not by hours: such a time says nothing of the age", tree.Stamp{ModTime: at(-time.Hour)}, true},
+		{"an old time that was just set is not an old content", tree.Stamp{ModTime: before(time.Hour), Changed: before(time.Millisecond)}, false},
+		{"a file server's clock may be ahead", tree.Stamp{ModTime: before(-20 * time.Millisecond)}, false},
+		{"but not by hours: such a time says nothing of the age", tree.Stamp{ModTime: before(-time.Hour)}, true},
 	} {
 		if got := test.stamp.Settled(now); got != test.want {
 			t.Errorf("%s: %v", test.rule, got)

@@ -183,7 +183,7 @@ func (s *Sharing) Store(ctx context.Context) (stored bool) {
 	if s.report(ctx, err, "digests cannot be shared with other instances"); err != nil {
 		return false
 	}
-	s.memo.shared(records)
+	s.memo.reportShared(records)
 	return true
 }
 

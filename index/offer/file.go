@@ -56,8 +56,8 @@ func NewFile(name string, size int64, sum wire.SHA256, in func(*tree.Tree) tree.
 	return f
 }
 
-// In returns the part of a tree in which the file lies. ok is false for a document in memory.
-func (f *File) In(t *tree.Tree) (in tree.Part, ok bool) {
+// Part returns the part of a tree in which the file lies. ok is false for a document in memory.
+func (f *File) Part(t *tree.Tree) (in tree.Part, ok bool) {
 	if f.in == nil {
 		return in, false
 	}

@@ -31,15 +31,15 @@ type objectID struct {
 // CanRedirect reports whether a file lies in a Bucket in the form that clients download, so
 // that the store can serve it.
 func (f *File) CanRedirect(t *tree.Tree) bool {
-	part, ok := f.In(t)
+	part, ok := f.Part(t)
 	return ok && f.Immutable() && part.SignsURLs()
 }
 
-// Of returns a URL at which the store gives a file to anyone during its life. CanRedirect must
+// URL returns a URL at which the store gives a file to anyone during its life. CanRedirect must
 // be true for the file. The error is ErrChanged if the file is no longer the verified file, and
 // ErrEncoded if the store sends it in another form, which is checked once a minute.
-func (u *SignedURLs) Of(ctx context.Context, t *tree.Tree, f *File, life time.Duration) (string, error) {
-	part, _ := f.In(t)
+func (u *SignedURLs) URL(ctx context.Context, t *tree.Tree, f *File, life time.Duration) (string, error) {
+	part, _ := f.Part(t)
 	id := objectID{path.Join(part.Path(), f.Path()), f.Stamp()}
 	encoded, err := u.unchanged.Load(ctx, id, func(context.Context) (bool, time.Duration, error) {
 		err := part.CheckObject(f.Path(), id.Stamp)

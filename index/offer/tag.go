@@ -103,9 +103,9 @@ func isCommit(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// of returns the tag if a package comes from it, and nil for another package: someone may have removed
+// ofPackage returns the tag if a package comes from it, and nil for another package: someone may have removed
 // the fetched one, and published one of the same number.
-func (t *Tag) of(f *File) *Tag {
+func (t *Tag) ofPackage(f *File) *Tag {
 	if t == nil || t.Package != f.SHA256.String() {
 		return nil
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// Of returns the scheme and host by which the client reached this site, or an
+// FromRequest returns the scheme and host by which the client reached this site, or an
 // empty string if they are not known for certain: then URLs are paths, which are right
 // behind any proxy. The scheme is always https, as clients require it.
-func Of(r *http.Request) string {
+func FromRequest(r *http.Request) string {
 	encrypted, host := r.TLS != nil, r.Host
 	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); trusted {
 		// The headers of a trusted proxy take precedence over its connection: it may

@@ -60,14 +60,14 @@ func TestBaseURL(t *testing.T) {
 			}
 			r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), httptest.NewRecorder(), new(caddyhttp.Server))
 			caddyhttp.SetVar(r.Context(), caddyhttp.TrustedProxyVarKey, test.trusted)
-			if got := Of(r); got != test.want {
+			if got := FromRequest(r); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
 	t.Run("a request without Caddy's server", func(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "https://"+host+"/", nil)
-		if got := Of(r); got != "https://"+host {
+		if got := FromRequest(r); got != "https://"+host {
 			t.Errorf("got %q", got)
 		}
 	})

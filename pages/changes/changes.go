@@ -292,7 +292,7 @@ type Group struct {
 // Groups groups the changes of the interface and the changes of the resources by module: those
 // with breaking changes first, and of them the root.
 func Groups(changes, resources []Change) (groups []Group) {
-	of := func(path string) *Group {
+	group := func(path string) *Group {
 		for i := range groups {
 			if groups[i].Submodule == path {
 				return &groups[i]
@@ -302,11 +302,11 @@ func Groups(changes, resources []Change) (groups []Group) {
 		return &groups[len(groups)-1]
 	}
 	for _, c := range changes {
-		g := of(c.Submodule)
+		g := group(c.Submodule)
 		g.Changes = append(g.Changes, c)
 	}
 	for _, c := range resources {
-		g := of(c.Submodule)
+		g := group(c.Submodule)
 		g.Resources = append(g.Resources, c)
 	}
 	kept := func(g Group) int { // breaking changes are the first of a group

@@ -108,10 +108,10 @@ func TestChangesOfNull(t *testing.T) {
 		{"it is accepted", "", false, true, "input x changed (null is now accepted)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			of := func(nullable bool) moduledoc.Package {
+			packageWith := func(nullable bool) moduledoc.Package {
 				return root(moduledoc.Module{Variables: []moduledoc.Variable{{Name: "x", Default: test.value, Nullable: nullable}}})
 			}
-			if got := strings.Join(changesOf(of(test.from), of(test.to)), "\n"); got != test.want {
+			if got := strings.Join(changesOf(packageWith(test.from), packageWith(test.to)), "\n"); got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
 		})
@@ -287,10 +287,10 @@ func FuzzInterfaces(f *testing.F) {
 	f.Add("object({ a = optional(string, {}) })", ">= 1.0", "tuple([any, object({})])", "~> 1")
 	f.Add("list(", "9223372036854775807", "\x00", "!= 1.2, 0.0.9223372036854775807")
 	f.Fuzz(func(t *testing.T, oldType, oldVersion, newType, newVersion string) {
-		of := func(typ, version string) *moduledoc.Package {
+		packageWith := func(typ, version string) *moduledoc.Package {
 			return &moduledoc.Package{Root: moduledoc.Module{RequiredVersion: version, Variables: []moduledoc.Variable{{Name: "x", Type: typ}}}}
 		}
-		from, to := of(oldType, oldVersion), of(newType, newVersion)
+		from, to := packageWith(oldType, oldVersion), packageWith(newType, newVersion)
 		Interfaces(from, to)
 		if same := Interfaces(to, to); len(same) > 0 {
 			t.Errorf("a version differs from itself: %v", same)

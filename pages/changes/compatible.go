@@ -84,9 +84,9 @@ func sameSource(a, b string) bool {
 	case errOne != nil || errOther != nil:
 		return a == b
 	case one.Hostname == "" && address.IsDefaultHost(other.Hostname):
-		return one == other.At("")
+		return one == other.WithHostname("")
 	case other.Hostname == "" && address.IsDefaultHost(one.Hostname):
-		return one.At("") == other
+		return one.WithHostname("") == other
 	}
 	return one == other
 }

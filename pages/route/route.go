@@ -369,7 +369,7 @@ func (r Route) Path() string {
 // WithVersion returns the route of another version of the same module or provider. It
 // Leads to the root of the package, as another version may lack the submodule.
 func (r Route) WithVersion(version string) Route {
-	of := Of(r.Address)
+	of := ForAddress(r.Address)
 	of.Version = version
 	return of
 }
@@ -418,8 +418,8 @@ func (r Route) SignsIn() bool {
 	return slices.Contains([]Kind{Login, Callback, Logout}, r.Kind)
 }
 
-// Of returns the route of the latest version of a module or provider.
-func Of(a address.Address) Route {
+// ForAddress returns the route of the latest version of a module or provider.
+func ForAddress(a address.Address) Route {
 	if a.IsModule() {
 		return Route{Kind: Module, Address: a}
 	}

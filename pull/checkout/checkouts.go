@@ -82,9 +82,9 @@ func (c *Checkouts) NoteModule(s upstream.ModuleSource, a address.Address) {
 	}
 }
 
-// Of returns a source with a checkout if several modules are in its repository, and what to call
+// CheckOut returns a source with a checkout if several modules are in its repository, and what to call
 // when the checkout is no longer used. Without a checkout, the source is fetched for itself.
-func (c *Checkouts) Of(ctx context.Context, from *upstream.Client, s upstream.ModuleSource) (with upstream.ModuleSource, returned func()) {
+func (c *Checkouts) CheckOut(ctx context.Context, from *upstream.Client, s upstream.ModuleSource) (with upstream.ModuleSource, returned func()) {
 	commit := s.URL.String() + " " + s.Ref
 	if module, ok := c.modules.Get(s.URL.String()); s.Tag == "" || !ok || !module.several {
 		return s, func() {}

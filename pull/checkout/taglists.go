@@ -49,9 +49,9 @@ func NewTagLists(ctx context.Context, panicked func(err error, stack []byte)) *T
 	}
 }
 
-// Of returns the tags of a repository in a list that was not begun before since, nor long ago. The
+// List returns the tags of a repository in a list that was not begun before since, nor long ago. The
 // repository is asked once for all modules that want its tags at about the same time.
-func (t *TagLists) Of(ctx context.Context, from *upstream.Client, repository upstream.ModuleSource, since time.Time) (*TagList, error) {
+func (t *TagLists) List(ctx context.Context, from *upstream.Client, repository upstream.ModuleSource, since time.Time) (*TagList, error) {
 	url := repository.URL.String()
 	if recent := time.Now().Add(-tagsLifetime); since.Before(recent) {
 		since = recent

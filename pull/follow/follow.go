@@ -202,8 +202,8 @@ func (f *Follower) Has(a address.Address) (g registryhcl.Git, ok bool) {
 	return g, false
 }
 
-// In returns the modules that are in one of the repositories with these URLs, in order.
-func (f *Follower) In(repositories ...string) (modules []address.Address) {
+// ModulesIn returns the modules that are in one of the repositories with these URLs, in order.
+func (f *Follower) ModulesIn(repositories ...string) (modules []address.Address) {
 	wanted := make(map[string]bool)
 	for _, text := range repositories {
 		wanted[plain(text)] = true

@@ -182,7 +182,7 @@ func TestNothingIsFetchedOfAListThatFails(t *testing.T) {
 func TestWebhooksAreLookedAtOnce(t *testing.T) {
 	fill := &filler{versions: []string{"1.1.0", "1.0.0"}}
 	following(t, fill, func(f *follow.Follower, changed func() []string) {
-		modules := f.In("https://git.example.com/acme/modules.git")
+		modules := f.ModulesIn("https://git.example.com/acme/modules.git")
 		f.Tell(modules...)
 		synctest.Wait()
 		for range 100 {
@@ -408,7 +408,7 @@ func TestModulesOfARepository(t *testing.T) {
 			{"of no URL", nil, nil},
 		} {
 			var got []string
-			for _, a := range f.In(test.urls...) {
+			for _, a := range f.ModulesIn(test.urls...) {
 				got = append(got, a.String())
 			}
 			if !slices.Equal(got, test.want) {

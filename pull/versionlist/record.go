@@ -354,7 +354,7 @@ func (r *Record) Write(in tree.Part, dir string) (written bool, err error) {
 // Dates returns when versions of a provider or module were published at their origin, as far as
 // the record in a tree says: with a minimum release age, origins are asked for it.
 func Dates(files tree.Tree, a address.Address) (map[string]time.Time, error) {
-	in, dir, err := files.Folder(a).In()
+	in, dir, err := files.Folder(a).Locate()
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func placesOf(folder address.Address, hostnames []svchost.Hostname) (places []in
 		return []index.Place{{Address: folder, Hosted: true}}
 	}
 	for _, h := range hostnames {
-		places = append(places, index.Place{Address: folder.At(h), Merged: true, Hosted: true})
+		places = append(places, index.Place{Address: folder.WithHostname(h), Merged: true, Hosted: true})
 	}
 	return places
 }
@@ -84,7 +84,7 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 // addressIn returns the address of a place in a log: without HOSTNAME if it is hosted.
 func addressIn(p index.Place) address.Address {
 	if p.Hosted {
-		return p.At("")
+		return p.WithHostname("")
 	}
 	return p.Address
 }

@@ -126,11 +126,11 @@ func (r *Recorder) Offered(s *index.Snapshot, changed []address.Address) {
 	r.latest = s
 	if changed == nil {
 		for a := range s.Folders() {
-			r.changed[a.At("")] = true
+			r.changed[a.WithHostname("")] = true
 		}
 	}
 	for _, a := range changed {
-		r.changed[a.At("")] = true
+		r.changed[a.WithHostname("")] = true
 	}
 	r.mu.Unlock()
 	select {

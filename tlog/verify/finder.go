@@ -67,7 +67,7 @@ type place struct {
 func (p place) accepts(entered, wanted address.Address) bool {
 	if entered.Hostname == "" {
 		own := p.address.Hostname == "" || hostnameOf(p.log.base) == wanted.Hostname || strings.HasPrefix(p.log.origin, string(wanted.Hostname)+"/")
-		return own && entered == wanted.At("")
+		return own && entered == wanted.WithHostname("")
 	}
 	return entered == wanted
 }
@@ -150,7 +150,7 @@ func parseLogURL(text string) (u *url.URL, isLog bool, err error) {
 
 func (f *Finder) place(base *url.URL, a address.Address, hosted bool, hosts ...svchost.Hostname) place {
 	if hosted {
-		return place{f.log(base, hosts...), a.At("")}
+		return place{f.log(base, hosts...), a.WithHostname("")}
 	}
 	return place{f.log(base, hosts...), a}
 }

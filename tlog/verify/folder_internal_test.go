@@ -47,9 +47,9 @@ func TestH1IsDirhash(t *testing.T) {
 
 func TestDifferences(t *testing.T) {
 	const gone = "the file is missing"
-	of := func(text string) wire.SHA256 { return wire.SHA256Of([]byte(text)) }
+	hash := func(text string) wire.SHA256 { return wire.SHA256Of([]byte(text)) }
 	pack := content{
-		Files: map[string]wire.SHA256{"main.tf": of("1"), "d/x.tf": of("2"), ".hidden": of("3"), "d/.h/y": of("4")},
+		Files: map[string]wire.SHA256{"main.tf": hash("1"), "d/x.tf": hash("2"), ".hidden": hash("3"), "d/.h/y": hash("4")},
 		Links: map[string]string{"link.tf": "main.tf", "dir": "d", "two.tf": "link.tf", "round": "round"},
 	}
 	for _, test := range []struct {
@@ -78,7 +78,7 @@ func TestDifferences(t *testing.T) {
 	} {
 		c := content{Files: maps.Clone(pack.Files), Links: test.links}
 		for name, text := range test.files {
-			if c.Files[name] = of(text); text == gone {
+			if c.Files[name] = hash(text); text == gone {
 				delete(c.Files, name)
 			}
 		}

@@ -187,7 +187,7 @@ func (m *machine) module(r *registry, call, source, version string) {
 		m.t.Fatalf("%s %s is not offered", source, version)
 	}
 	f := v.Archive.Name
-	content := m.get("/v1/registries/" + string(a.Hostname) + "/modules/" + a.At("").String() + "/" + version + "/" + f)
+	content := m.get("/v1/registries/" + string(a.Hostname) + "/modules/" + a.WithHostname("").String() + "/" + version + "/" + f)
 	m.untar(bytes.NewReader(content), ".terraform/modules/"+call)
 	m.called(call, source, sub, version)
 }
@@ -234,7 +234,7 @@ func (m *machine) provider(r *registry, name, version, platform string) {
 		m.t.Fatalf("%s %s is not offered", name, version)
 	}
 	if a.Hostname == "" {
-		a = a.At(host)
+		a = a.WithHostname(host)
 	}
 	fmt.Fprintf(&m.locked, "provider %q {\n  version = %q\n  hashes = [\n", a, version)
 	for _, p := range release.Packages {
@@ -269,7 +269,7 @@ func (m *machine) unzip(content []byte, dir string) {
 
 func placeOf(a address.Address) index.Place {
 	if a.Hostname == "" || a.Hostname == host {
-		return index.Place{Address: a.At(""), Hosted: true}
+		return index.Place{Address: a.WithHostname(""), Hosted: true}
 	}
 	return index.PlaceOf(a)
 }

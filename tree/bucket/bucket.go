@@ -55,10 +55,10 @@ type Bucket interface {
 	SignedURL(ctx context.Context, name string, life time.Duration) (string, error)
 }
 
-// Of returns the Bucket behind a file system, if there is one. Caddy hides the Bucket
+// From returns the Bucket behind a file system, if there is one. Caddy hides the Bucket
 // behind a wrapper whose only method is Open; the file of the root directory that Open
 // returns knows its file system.
-func Of(fsys fs.FS) (Bucket, bool) {
+func From(fsys fs.FS) (Bucket, bool) {
 	if b, ok := fsys.(Bucket); ok {
 		return b, true
 	}

@@ -17,11 +17,11 @@ func TestABucketIsFoundBehindCaddysWrapper(t *testing.T) {
 	b := new(treetest.Bucket)
 	b.Put("providers/a", "", time.Now())
 	for name, fsys := range map[string]fs.FS{"as it is": b, "wrapped": onlyOpen{b}} {
-		if found, ok := bucket.Of(fsys); !ok || found != bucket.Bucket(b) {
+		if found, ok := bucket.From(fsys); !ok || found != bucket.Bucket(b) {
 			t.Errorf("%s: %v, %t", name, found, ok)
 		}
 	}
-	if _, ok := bucket.Of(onlyOpen{os.DirFS(t.TempDir())}); ok {
+	if _, ok := bucket.From(onlyOpen{os.DirFS(t.TempDir())}); ok {
 		t.Error("a folder of the disk is taken for a bucket")
 	}
 }

@@ -29,8 +29,8 @@ var (
 	_ tree.Signer  = Folder{}
 )
 
-// In returns the root of a Bucket.
-func In(b Bucket) Folder { return Folder{b, "."} }
+// NewFolder returns the root of a Bucket.
+func NewFolder(b Bucket) Folder { return Folder{b, "."} }
 
 // path returns a path in the part as a name in the Bucket.
 func (d Folder) path(name string) string { return path.Join(d.dir, name) }

@@ -79,18 +79,18 @@ func diskStorage(t *testing.T) treetest.Storage {
 	if err := os.Mkdir(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	at := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
-	s := onFs(t, afero.NewOsFs(), at, source.Directories{Root: root}.Open)
+	pathTo := func(name string) string { return filepath.Join(root, filepath.FromSlash(name)) }
+	s := onFs(t, afero.NewOsFs(), pathTo, source.Directories{Root: root}.Open)
 	if runtime.GOOS == "windows" {
 		return s
 	}
 	s.Link = func(target, name string) {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at(name)), 0o755), os.Symlink(target, at(name))); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(pathTo(name)), 0o755), os.Symlink(target, pathTo(name))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s.Pipe = func(name string) {
-		if err := errors.Join(os.MkdirAll(filepath.Dir(at(name)), 0o755), makePipe(at(name))); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(pathTo(name)), 0o755), makePipe(pathTo(name))); err != nil {
 			t.Fatal(err)
 		}
 	}

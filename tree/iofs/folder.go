@@ -23,8 +23,8 @@ type Folder struct {
 
 var _ tree.Storage = Folder{}
 
-// In returns the root of a file system.
-func In(fsys fs.FS) Folder { return Folder{fsys: afero.FromIOFS{FS: fsys}, dir: "."} }
+// NewFolder returns the root of a file system.
+func NewFolder(fsys fs.FS) Folder { return Folder{fsys: afero.FromIOFS{FS: fsys}, dir: "."} }
 
 func (f Folder) path(name string) string { return path.Join(f.dir, name) }
 

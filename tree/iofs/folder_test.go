@@ -15,7 +15,7 @@ import (
 // The tree on a file system of Caddy's is read like any other, and never written to.
 func TestAFileSystemIsOnlyRead(t *testing.T) {
 	files := fstest.MapFS{"tree/providers/acme/demo/1.0.0/a": {Data: []byte("x")}, "tree/providers/acme/b": {Data: []byte("y")}}
-	p := tree.Part{Storage: iofs.In(files)}.Sub("tree/providers")
+	p := tree.Part{Storage: iofs.NewFolder(files)}.Sub("tree/providers")
 	if content, err := p.ReadFile("acme/b", 10); err != nil || string(content) != "y" {
 		t.Errorf("a file has %q, %v", content, err)
 	}
@@ -61,7 +61,7 @@ func (f failing) Open(name string) (fs.File, error) {
 // An observer learns of a failure that a scan may take for a property of the file.
 func TestFailuresOfAFileSystemAreObserved(t *testing.T) {
 	noted := make(map[string]error)
-	p := tree.Part{Storage: iofs.In(failing{fstest.MapFS{"a": {Data: []byte("x")}}})}.Observed(func(name string, err error) { noted[name] = err })
+	p := tree.Part{Storage: iofs.NewFolder(failing{fstest.MapFS{"a": {Data: []byte("x")}}})}.Observed(func(name string, err error) { noted[name] = err })
 	if _, err := p.ReadDocument("a"); err == nil || !errors.Is(noted["a"], syscall.EIO) || len(noted) != 1 {
 		t.Errorf("the error is %v, and noted is %v", err, noted)
 	}
@@ -116,7 +116,7 @@ func TestAFileFailsWhileItsFolderIsListed(t *testing.T) {
 		{"any other error is an error of the folder", syscall.ESTALE, nil, true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			p := tree.Part{Storage: iofs.In(passing{files, "b.zip.tmp", &fs.PathError{Op: "stat", Path: "b.zip.tmp", Err: test.err}})}
+			p := tree.Part{Storage: iofs.NewFolder(passing{files, "b.zip.tmp", &fs.PathError{Op: "stat", Path: "b.zip.tmp", Err: test.err}})}
 			entries, err := p.List("demo")
 			var names []string
 			for _, e := range entries {

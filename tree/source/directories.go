@@ -76,7 +76,7 @@ func (d Directories) Paths() []string {
 // paths.
 func (d Directories) OpenIn(fsys fs.FS) (tree.Tree, error) {
 	if b, ok := fsys.(bucket.Bucket); ok {
-		return d.in(bucket.In(b)), nil // an empty root does not exist there, which is no mistake
+		return d.treeOf(bucket.NewFolder(b)), nil // an empty root does not exist there, which is no mistake
 	}
 	root := d.rootIn()
 	info, err := fs.Stat(fsys, root)
@@ -86,7 +86,7 @@ func (d Directories) OpenIn(fsys fs.FS) (tree.Tree, error) {
 	if !info.IsDir() {
 		return tree.Tree{}, errors.New("opening the root: it is not a directory")
 	}
-	return d.in(iofs.In(fsys)), nil
+	return d.treeOf(iofs.NewFolder(fsys)), nil
 }
 
 // rootIn returns the root as a name of fs.FS.
@@ -106,17 +106,17 @@ func (d Directories) partsIn() [3]string {
 	return [3]string{part(d.Providers, "providers"), part(d.Modules, "modules"), part(d.Keys, "keys")}
 }
 
-// in returns the tree in a storage whose names are names of fs.FS.
-func (d Directories) in(s tree.Storage) tree.Tree {
-	at := func(dir string) tree.Part { return tree.Part{Storage: s.Sub(dir)} }
+// treeOf returns the tree in a storage whose names are names of fs.FS.
+func (d Directories) treeOf(s tree.Storage) tree.Tree {
+	part := func(dir string) tree.Part { return tree.Part{Storage: s.Sub(dir)} }
 	parts := d.partsIn()
-	return tree.Tree{Providers: at(parts[0]), Modules: at(parts[1]), Keys: at(parts[2]), Root: at(d.rootIn())}
+	return tree.Tree{Providers: part(parts[0]), Modules: part(parts[1]), Keys: part(parts[2]), Root: part(d.rootIn())}
 }
 
 // Listed returns the tree in these directories of a Bucket, for scans. Nothing is listed
 // before the first Open.
 func (d Directories) Listed(b bucket.Bucket) *bucket.ListedTree {
-	return bucket.NewListedTree(b, d.in(bucket.In(b)))
+	return bucket.NewListedTree(b, d.treeOf(bucket.NewFolder(b)))
 }
 
 // FreeSpace returns how many bytes of providers or modules the server may still write to the

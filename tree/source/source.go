@@ -26,7 +26,7 @@ type Source struct {
 // Unwrapped returns the Bucket behind a file system of Caddy's, which is the same value for all
 // configurations that have it, or else the file system itself.
 func Unwrapped(fsys fs.FS) fs.FS {
-	if b, ok := bucket.Of(fsys); ok {
+	if b, ok := bucket.From(fsys); ok {
 		return b
 	}
 	return fsys

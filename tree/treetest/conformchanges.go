@@ -17,7 +17,7 @@ import (
 
 func conformChanges(t *testing.T, open func(t *testing.T) Storage) {
 	release := map[string]string{sumsName: "sums", "b.zip": "package", "c.zip": "package"}
-	in := func(dir string, files map[string]string) map[string]string {
+	inFolder := func(dir string, files map[string]string) map[string]string {
 		all := make(map[string]string)
 		for name, content := range files {
 			all[path.Join("providers", dir, name)] = content
@@ -41,34 +41,34 @@ func conformChanges(t *testing.T, open func(t *testing.T) Storage) {
 		mixed         bool  // files of both contents are seen
 	}{
 		{
-			rule: "a small file is written", before: in("acme", map[string]string{"list": "old"}), after: in("acme", map[string]string{"list": "new"}),
+			rule: "a small file is written", before: inFolder("acme", map[string]string{"list": "old"}), after: inFolder("acme", map[string]string{"list": "new"}),
 			change: func(_ context.Context, f tree.Tree) error { return f.Providers.WriteFile("acme/list", []byte("new")) },
 		},
 		{
-			rule: "a small file is created", before: none, after: in("acme", map[string]string{"list": "new"}), again: tree.ErrChanged,
+			rule: "a small file is created", before: none, after: inFolder("acme", map[string]string{"list": "new"}), again: tree.ErrChanged,
 			change: func(ctx context.Context, f tree.Tree) error {
 				return f.Providers.CreateFile(ctx, "acme/list", []byte("new"))
 			},
 		},
 		{
-			rule: "a file that arrived replaces another", before: in("acme", map[string]string{"a.zip": "old"}), after: in("acme", map[string]string{"a.zip": "new"}),
+			rule: "a file that arrived replaces another", before: inFolder("acme", map[string]string{"a.zip": "old"}), after: inFolder("acme", map[string]string{"a.zip": "new"}),
 			change: func(ctx context.Context, f tree.Tree) error {
 				return arrive(ctx, f.Providers, "acme/a.zip", "new", tree.TemporaryFile.Rename)
 			},
 		},
 		{
-			rule: "a file is removed", before: in("acme", map[string]string{"list": "old"}), after: none,
+			rule: "a file is removed", before: inFolder("acme", map[string]string{"list": "old"}), after: none,
 			change: func(_ context.Context, f tree.Tree) error { return tree.StorageError(f.Providers.Remove("acme/list")) },
 		},
 		{
-			rule: "a registry.hcl is replaced", before: in(demoFolder, map[string]string{"registry.hcl": "old"}), after: in(demoFolder, map[string]string{"registry.hcl": "new"}),
+			rule: "a registry.hcl is replaced", before: inFolder(demoFolder, map[string]string{"registry.hcl": "old"}), after: inFolder(demoFolder, map[string]string{"registry.hcl": "new"}),
 			again: tree.ErrMetadataChanged,
 			change: func(_ context.Context, f tree.Tree) error {
 				return f.Folder(demoAddress).WriteMetadata([]byte("old"), []byte("new"))
 			},
 		},
 		{
-			rule: "a folder is installed", before: none, after: in(demoFolder+"/1.0.0", release), hidden: in(tree.StagingName+"/demo", release),
+			rule: "a folder is installed", before: none, after: inFolder(demoFolder+"/1.0.0", release), hidden: inFolder(tree.StagingName+"/demo", release),
 			change: func(ctx context.Context, f tree.Tree) error {
 				_, err := f.Providers.InstallFolder(ctx, tree.StagingName+"/demo", demoFolder+"/1.0.0", sumsName)
 				if exists, _ := f.Providers.Exists(tree.StagingName + "/demo"); err != nil && !exists {
@@ -78,20 +78,20 @@ func conformChanges(t *testing.T, open func(t *testing.T) Storage) {
 			},
 		},
 		{
-			rule: "documents are installed", before: none, after: in(demoFolder+"/1.0.0", release),
+			rule: "documents are installed", before: none, after: inFolder(demoFolder+"/1.0.0", release),
 			change: func(ctx context.Context, f tree.Tree) error {
 				return f.Providers.InstallDocuments(ctx, documents(release), demoFolder+"/1.0.0", sumsName)
 			},
 		},
 		{
-			rule: "a folder is removed", before: in(demoFolder+"/1.0.0", release), after: none,
+			rule: "a folder is removed", before: inFolder(demoFolder+"/1.0.0", release), after: none,
 			change: func(ctx context.Context, f tree.Tree) error {
 				return f.Providers.RemoveFolder(ctx, demoFolder+"/1.0.0", sumsName)
 			},
 		},
 		{
 			rule: "the content of a folder is replaced", mixed: true,
-			before: in(demoFolder+"/docs", map[string]string{"a.md": "old", "b/gone.md": "old"}), after: in(demoFolder+"/docs", map[string]string{"a.md": "new", "b/more.md": "new"}),
+			before: inFolder(demoFolder+"/docs", map[string]string{"a.md": "old", "b/gone.md": "old"}), after: inFolder(demoFolder+"/docs", map[string]string{"a.md": "new", "b/more.md": "new"}),
 			change: func(ctx context.Context, f tree.Tree) error {
 				return f.Providers.ReplaceFolder(ctx, documents(map[string]string{"a.md": "new", "b/more.md": "new"}), demoFolder+"/docs", tree.StagingName+"/docs")
 			},

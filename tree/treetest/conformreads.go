@@ -146,7 +146,7 @@ func conformFailedReads(t *testing.T, open func(t *testing.T) Storage) {
 			return sum.String(), err
 		}},
 		{"the folder of an address", demoFolder, func(f tree.Tree) (string, error) {
-			_, dir, err := f.Folder(demoAddress).In()
+			_, dir, err := f.Folder(demoAddress).Locate()
 			return dir, err
 		}},
 		{"a registry.hcl", "x", func(f tree.Tree) (string, error) {

@@ -66,7 +66,7 @@ func ParseModuleCall(argument string, tofu bool) (ModuleCall, error) {
 func parseModuleSource(source string, tofu bool) (a address.Address, folder string, err error) {
 	a, folder, err = address.ParseModuleSource(source)
 	if err == nil && a.Hostname == "" {
-		a = a.At(defaultHost(tofu))
+		a = a.WithHostname(defaultHost(tofu))
 	}
 	return a, folder, err
 }

@@ -84,7 +84,7 @@ func (c *Configuration) IsRecordedCall(call ModuleCall) bool {
 	return c.areRecorded(c.graph.calls[call.String()], func(r installedRecord) bool {
 		a, _, err := parseModuleSource(r.Source, c.tofu)
 		// The other client, whose default hostname differs, may have written the file.
-		return err == nil && a.At("") == call.Address.At("") && call.Allow(r.Version)
+		return err == nil && a.WithHostname("") == call.Address.WithHostname("") && call.Allow(r.Version)
 	})
 }
 

@@ -81,7 +81,7 @@ func parseSource(source string, host svchost.Hostname) (address.Address, error) 
 	if err != nil {
 		return address.Address{}, err
 	}
-	return a.At(cmp.Or(a.Hostname, host)), nil
+	return a.WithHostname(cmp.Or(a.Hostname, host)), nil
 }
 
 // isBuiltIn reports whether a provider is part of clients. No registry has it.
