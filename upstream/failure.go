@@ -145,6 +145,19 @@ func (c *Client) statusFailure(r *http.Response, ranged bool) *Failure {
 	return f
 }
 
+// isRefusal reports whether a host does not have a file, or does not give it to this client, and
+// will say the same if it is asked again. Some object stores answer 403 for a file that does not
+// exist. Mirrors that know only the files of their protocol answer 400 for any other, and some
+// stores for a link that has expired.
+func isRefusal(err error) bool {
+	f, is := errors.AsType[*Failure](err)
+	if !is || f.Kind == ErrUnavailable {
+		return false
+	}
+	passes := f.Status == http.StatusRequestTimeout || f.Status == http.StatusTooEarly
+	return f.Status >= 400 && f.Status < 500 && !passes
+}
+
 // errTimeout is the cause for the cancellation of a request that takes too long. A
 // caller who cancels gives another cause.
 var errTimeout = errors.New("timeout")

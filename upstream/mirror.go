@@ -86,14 +86,13 @@ func (c mirror) release(ctx context.Context, a address.Address, v wire.ProviderV
 	r := &Release{Address: a, Version: v.Version}
 	sums := first.ResolveReference(&url.URL{Path: address.ChecksumsName(a.Name, v.Version)})
 
-	// Some object stores answer 403 for a file that does not exist.
 	switch err := c.readChecksums(ctx, r, sums); {
-	case IsKind(err, ErrNotFound, ErrRefused):
+	case isRefusal(err):
 	case err != nil:
 		return nil, err
 	default:
 		signature := first.ResolveReference(&url.URL{Path: address.SignatureName(a.Name, v.Version)})
-		if err := c.readSignature(ctx, r, signature, pinned); err != nil && !IsKind(err, ErrNotFound, ErrRefused) {
+		if err := c.readSignature(ctx, r, signature, pinned); err != nil && !isRefusal(err) {
 			return nil, err
 		}
 		if err := c.readManifest(ctx, r, sums); err != nil {
