@@ -57,7 +57,15 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 			return Digest{}, err
 		}
 	}
-	if err := d.run(ctx); err != nil {
+	err = d.run(ctx)
+	if d.received > 0 && isRefusal(err) { // the link has expired before the rest was requested
+		if from, err = c.protocol.packageLink(ctx, r, p); err != nil {
+			return Digest{}, err
+		}
+		d.location.url = from.url
+		err = d.run(ctx)
+	}
+	if err != nil {
 		return Digest{}, brokenLink(err, "package")
 	}
 	digest := d.digest()

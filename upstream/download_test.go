@@ -229,6 +229,42 @@ func TestResumeSendsIfRange(t *testing.T) {
 	}
 }
 
+// A link may be valid for seconds only, and a package take minutes. The rest of it is requested by
+// a new link then, once.
+func TestDownloadIsResumedByANewLink(t *testing.T) {
+	for _, code := range []int{400, 403, 404} { // by Google's, Amazon's and other object stores
+		folders, _ := acme(t)
+		s := newSite(t, folders)
+		links := 0
+		s.Fault(metadata, func(w http.ResponseWriter, r *http.Request) {
+			links++
+			s.Edited(`_linux_amd64.zip","shasum"`, fmt.Sprintf(`_linux_amd64.zip?link=%d","shasum"`, links))(w, r)
+		})
+		var requested []string
+		s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+			requested = append(requested, r.URL.RawQuery+" "+r.Header.Get("Range"))
+			switch {
+			case r.URL.RawQuery != fmt.Sprintf("link=%d", links) || len(requested) == 2:
+				w.WriteHeader(code)
+			case len(requested) == 1:
+				s.Part(100, new([]string), upstreamtest.BreakOff)(w, r)
+			default:
+				s.Handler.ServeHTTP(w, r)
+			}
+		})
+		s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+			r, err := c.Release(background(), demo, v1, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mustDownload(t, c, r, folders.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"))
+		})
+		if got := fmt.Sprint(requested); got != "[link=2  link=2 bytes=100- link=3 bytes=100-]" {
+			t.Errorf("%d: requested %s", code, got)
+		}
+	}
+}
+
 func TestDownloadFailsWithItsWriter(t *testing.T) {
 	full := errors.New("no space left")
 	s := newAcme(t)
