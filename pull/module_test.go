@@ -703,6 +703,41 @@ func TestListsOfModules(t *testing.T) {
 	})
 }
 
+// Registries sign the links to archives, some for half a minute. A module may wait longer than that for a
+// slot, and then is fetched by a new link.
+func TestModulesThatHaveWaitedAreFetchedByANewLink(t *testing.T) {
+	s := newModules(t, "")
+	s.Fault(upstreamtest.ModuleDownloadPath, func(w http.ResponseWriter, r *http.Request) {
+		upstreamtest.Location(archivePath+"?until="+time.Now().Add(30*time.Second).UTC().Format("150405"))(w, r)
+	})
+	s.Fault(archivePath, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("until") < time.Now().UTC().Format("150405") {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		upstreamtest.Content(vpcArchive())(w, r)
+	})
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		m := inMemory(t, c, withModules, indextest.New(t))
+		defer m.Close()
+		var releases []func()
+		for range upstream.MaxDownloads {
+			release, err := c.ReserveDownload(background())
+			if err != nil {
+				t.Fatal(err)
+			}
+			releases = append(releases, release)
+		}
+		var all sync.WaitGroup
+		all.Go(func() { m.fillModule(t) })
+		time.Sleep(time.Minute)
+		for _, release := range releases {
+			release()
+		}
+		all.Wait()
+	})
+}
+
 // A package that is copied into the tree at the moment at which the fetched one gets its name counts. The
 // fetched one is removed.
 func TestModulesThatAreCopiedAtTheLastMoment(t *testing.T) {

@@ -40,6 +40,7 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 	if f.options.ReadOnly {
 		return nil, false, ErrWouldFill
 	}
+	located := time.Now()
 	source, err := f.locate(ctx, w)
 	if err != nil {
 		return nil, false, err
@@ -61,6 +62,12 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 		if v, err = f.presentModule(w); v != nil || err != nil {
 			return v, false, err
 		}
+		if !source.Git && time.Since(located) > linkLife {
+			located = time.Now()
+			if source, err = f.locate(ctx, w); err != nil {
+				return nil, false, err
+			}
+		}
 		if v, err = f.fetchModule(ctx, w, source); !errors.Is(err, tree.ErrReplaced) {
 			break
 		}
@@ -75,6 +82,10 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 	}
 	return v, false, err
 }
+
+// linkLife is how long the link to an archive certainly works. Some registries sign links for half a
+// minute. A module may wait longer than that for a slot or a lock.
+const linkLife = 15 * time.Second
 
 // presentModule returns a package that was added to the tree in another way: another
 // instance has filled it, or the index has not read it yet. It may be a folder, or
