@@ -114,7 +114,7 @@ func installedProviders(data string) (all []Provider, err error) {
 			a, notAddress := address.ParseProvider(parts[0], parts[1], parts[2])
 			v, notVersion := address.ParseProviderVersion(parts[3])
 			platform, notPlatform := address.ParsePlatform(os, arch)
-			if notAddress != nil || notVersion != nil || notPlatform != nil || !address.IsHostname(parts[0]) {
+			if notAddress != nil || notVersion != nil || notPlatform != nil {
 				continue // no client looks there
 			}
 			folder := InstalledPackage{platform, filepath.Join(root, path)}

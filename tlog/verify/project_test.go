@@ -81,3 +81,18 @@ func TestAbsoluteDataFolder(t *testing.T) {
 		t.Errorf("it has %+v, %v", p, err)
 	}
 }
+
+// Clients need no dot in the hostname of a provider. What they have installed is found by its folder.
+func TestProvidersOfAHostnameWithoutADot(t *testing.T) {
+	for _, hasLock := range []bool{true, false} { // Terraform 0.13 writes none
+		m := &machine{t: t, dir: t.TempDir()}
+		m.write(".terraform/providers/registry/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "x")
+		if hasLock {
+			m.write(".terraform.lock.hcl", "provider \"registry/acme/demo\" {\n  version = \"1.0.0\"\n}\n")
+		}
+		p, known, err := verify.ReadProject(m.dir, verify.DefaultData)
+		if err != nil || !known || len(p.Providers) != 1 || p.Providers[0].Address.String() != "registry:443/acme/demo" || len(p.Providers[0].Packages) != 1 {
+			t.Errorf("with a lock file: %t: it has %+v, %v", hasLock, p, err)
+		}
+	}
+}

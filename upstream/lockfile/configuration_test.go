@@ -68,6 +68,8 @@ func TestReadConfiguration(t *testing.T) {
 			[]string{hashicorp + "null@~> 3.0 of p/main.tf:3"}},
 		{"a hostname", []string{"p/main.tf", "terraform {\n required_providers {\n  demo = { source = \"Registry.example.com/Acme/Demo\" }\n }\n}"},
 			[]string{"registry.example.com/acme/demo of p/main.tf:3"}},
+		{"a hostname without a dot", []string{"p/main.tf", "terraform {\n required_providers {\n  demo = { source = \"local/acme/demo\" }\n }\n}"},
+			[]string{"local:443/acme/demo of p/main.tf:3"}},
 		{"other arguments", []string{"p/main.tf", "terraform {\n required_providers {\n  demo = {\n   \"source\" = \"acme/demo\"\n   configuration_aliases = [demo.a, demo.b]\n   later = upper(\"x\")\n }\n }\n}"},
 			[]string{"registry.terraform.io/acme/demo of p/main.tf:3"}},
 		{"no source", []string{"p/main.tf", "terraform {\n required_providers {\n  aws = { version = \">= 5\" }\n }\n}"},

@@ -43,6 +43,9 @@ func ParseRequirement(argument string, tofu bool) (Requirement, error) {
 	if !strings.Contains(source, "/") {
 		return Requirement{}, fmt.Errorf("%q is not a provider: write [HOSTNAME/]NAMESPACE/TYPE, like hashicorp/null", source)
 	}
+	if first, _, _ := strings.Cut(source, "/"); strings.Count(source, "/") == 2 && !address.IsHostname(first) { // perhaps a module
+		return Requirement{}, fmt.Errorf("%q is not a provider: write [HOSTNAME/]NAMESPACE/TYPE, where HOSTNAME has a dot or a port", source)
+	}
 	r := Requirement{From: []string{argument}}
 	var err error
 	if r.Address, err = parseSource(source, defaultHost(tofu)); err != nil {
@@ -64,20 +67,22 @@ func ParseRequirement(argument string, tofu bool) (Requirement, error) {
 const maxSource = 512
 
 // parseSource parses a provider's source as it is written in configurations:
-// [[HOSTNAME/]NAMESPACE/]TYPE.
+// [[HOSTNAME/]NAMESPACE/]TYPE. The first of three parts is a hostname even without a dot.
+// Providers that are installed from a folder only may have one like that.
 func parseSource(source string, host svchost.Hostname) (address.Address, error) {
 	if len(source) > maxSource {
 		return address.Address{}, fmt.Errorf("the source of a provider is at most %d characters long", maxSource)
 	}
-	slashes := strings.Count(source, "/")
-	if slashes == 0 {
-		source = "hashicorp/" + source
+	parts := strings.Split(source, "/")
+	switch {
+	case len(parts) == 1:
+		parts = []string{"", "hashicorp", source}
+	case len(parts) == 2:
+		parts = []string{"", parts[0], parts[1]}
+	case len(parts) > 3 || parts[0] == "":
+		return address.Address{}, fmt.Errorf("%q is not the source of a provider: write [HOSTNAME/]NAMESPACE/TYPE", source)
 	}
-	first, _, _ := strings.Cut(source, "/")
-	if slashes > 2 || slashes == 2 && !address.IsHostname(first) {
-		return address.Address{}, fmt.Errorf("%q is not the source of a provider: write [HOSTNAME/]NAMESPACE/TYPE, where HOSTNAME has a dot or a port", source)
-	}
-	a, err := address.Parse(source)
+	a, err := address.ParseProvider(parts[0], parts[1], parts[2])
 	if err != nil {
 		return address.Address{}, err
 	}
