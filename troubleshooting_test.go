@@ -53,7 +53,7 @@ var unexplained = []string{
 	// Sentences that another sentence replaces, or that come together with the cause.
 	"it is not the form of a digest", "the file is larger than … bytes", "the package unpacks to more than … bytes",
 	"the store refused to write beside another write, which failed",
-	"it is not offered", "the tree may have it in a moment", "there is no package for the platform", "no package for the platform may be fetched",
+	"it is not offered", "the origin lists no version that clients accept", "the tree may have it in a moment", "there is no package for the platform", "no package for the platform may be fetched",
 	"another key has signed it", "it is still being fetched", "the commit has no such folder", "git was killed", "git failed on this machine", "it is being tested", "segments were merged meanwhile", "the segment is damaged",
 }
 

@@ -157,6 +157,8 @@ func (g *Registry) listFailed(w http.ResponseWriter, r *request, err error) erro
 		return g.listNotFound(w, r)
 	case errors.Is(err, pull.ErrNoneLeft):
 		return fail(http.StatusNotFound, "this registry has no version of %s, and those that its origin lists are withdrawn here or too young", a)
+	case errors.Is(err, pull.ErrNoneListed):
+		return fail(http.StatusNotFound, "this registry has no version of %s, and its origin lists none that clients accept", a)
 	case !errors.Is(err, upstream.ErrNotFound):
 		return upstreamFailed(err)
 	case r.Kind == KindMirrorIndex:

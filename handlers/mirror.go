@@ -16,8 +16,8 @@ import (
 // listed the version (checklist 66).
 var emptyArchives = &wire.Document{Head: []byte(`{"archives":{}}`), Tag: `"empty"`}
 
-// emptyIndex is the index.json of a provider whose versions are all withdrawn here or too
-// young. A 404 would say that there is no such provider (checklist 65).
+// emptyIndex is the index.json of a provider without a version, or whose versions are all
+// withdrawn here or too young. A 404 would say that there is no such provider (checklist 65).
 var emptyIndex = wire.EncodeMirrorIndex(nil)
 
 // resolveMirror resolves a request of the provider network mirror protocol, or for
@@ -72,7 +72,7 @@ func (g *Registry) answerMirrorIndex(w http.ResponseWriter, r *request) error {
 	switch {
 	case errors.Is(err, pull.ErrNotOffered):
 		return g.pendingOrNotFound(w, r)
-	case errors.Is(err, pull.ErrNoneLeft):
+	case errors.Is(err, pull.ErrNoneLeft), errors.Is(err, pull.ErrNoneListed):
 		return g.writeDocument(w, r, emptyIndex, links{})
 	case err != nil:
 		return g.listFailed(w, r, err)

@@ -26,6 +26,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -515,5 +516,42 @@ func TestPullThroughIntoARootThatWasReplaced(t *testing.T) {
 		if got := p.get(originPath + "demo/" + zip); got.StatusCode != http.StatusOK {
 			t.Errorf("got %d: %s", got.StatusCode, got.body)
 		}
+	}
+}
+
+// Whoever finds no version is told whether the origin lists none, or none may be fetched.
+func TestProvidersWithoutAVersion(t *testing.T) {
+	for _, test := range []struct {
+		rule, list string
+		minAge     time.Duration
+		says       string
+	}{
+		{"the origin lists none", `{"versions":[]}`, 0, "and its origin lists none that clients accept"},
+		{"the origin lists none that clients accept", `{"versions":[{"version":"v1.0.0"}]}`, 0, "and its origin lists none that clients accept"},
+		{"all are too young", `{"versions":[{"version":"1.0.0"}]}`, time.Hour, "and those that its origin lists are withdrawn here or too young"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := upstreamtest.NewAcme(t)
+			s.Fault(upstreamtest.VersionsPath, upstreamtest.Body(test.list))
+			s.Fault("/v1/providers/acme/demo/1.0.0", upstreamtest.Status(http.StatusNotFound)) // it does not say when it was published
+			files := indextest.New(t)
+			filler, err := pull.New(pull.Options{
+				Sources: map[svchost.Hostname]pull.Source{upstreamtest.Host: {Client: s.Client(t, upstream.Origin{}), Policy: pull.Policy{MinAge: test.minAge}}},
+				Open:    files.Open,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(filler.Close)
+			snapshot := scan(t, files)
+			g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: filler}
+			w := ask(g, "mirror.example.com", "/v1/registries/"+upstreamtest.Host+"/providers/acme/demo/versions")
+			if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "this registry has no version of "+upstreamtest.Host+"/acme/demo, "+test.says) {
+				t.Errorf("got %d %s", w.Code, w.Body)
+			}
+			if w := ask(g, "mirror.example.com", "/v1/mirror/"+upstreamtest.Host+"/acme/demo/index.json"); w.Code != http.StatusOK || w.Body.String() != `{"versions":{}}` {
+				t.Errorf("the mirror: got %d %s", w.Code, w.Body)
+			}
+		})
 	}
 }

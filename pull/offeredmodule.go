@@ -48,7 +48,7 @@ func (o *Offers) Module(p index.Place) (*index.Module, error) {
 	further, _ := offer.WithoutWithdrawn(present.metadata, offering.Versions, nil)
 	m := offer.MergedModule(p.Address, present.Module, further, present.metadata, offering.listAge())
 	if m == nil {
-		return nil, ErrNoneLeft
+		return nil, offering.noneLeft()
 	}
 	o.modules.Put(p.Address, mergedModule{present, m}, min(mergedListLife, offering.Age))
 	return m, nil

@@ -46,7 +46,7 @@ func (o *Offers) Provider(p index.Place) (*index.Provider, error) {
 	}
 	m := offer.MergedProvider(p.Address, present.Provider, offering.Versions, present.metadata, offering.listAge())
 	if m == nil {
-		return nil, ErrNoneLeft
+		return nil, offering.noneLeft()
 	}
 	size := 1 << 10
 	for _, v := range offering.Versions {

@@ -65,6 +65,9 @@ var (
 	// ErrNoneLeft: the origin has versions, but none may be fetched.
 	ErrNoneLeft = errors.New("all versions of the origin are withdrawn here or too young")
 
+	// ErrNoneListed: the origin lists no version.
+	ErrNoneListed = errors.New("the origin lists no version that clients accept")
+
 	// ErrNotYet: the tree has it, or may have it, and the next snapshot will tell.
 	ErrNotYet = errors.New("the tree may have it in a moment")
 
@@ -164,6 +167,14 @@ func (o *Offers) further(p index.Place, have bool) (Offering, error) {
 	}
 	offering.Age = min(offering.Age, maxAge) // larger if the clock has been set
 	return offering, nil
+}
+
+// noneLeft returns why neither the tree nor the origin has a version.
+func (o Offering) noneLeft() error {
+	if o.Empty {
+		return ErrNoneListed
+	}
+	return ErrNoneLeft
 }
 
 // originAddress returns the address under which the Upstream knows what is at a place. Hosted modules

@@ -46,6 +46,9 @@ type Offering struct {
 
 	// Stale reports whether the list should have been renewed by now.
 	Stale bool
+
+	// Empty reports whether the origin lists no version at all, or none that clients accept.
+	Empty bool
 }
 
 // listAge returns the Age of a list that should have been renewed by now; zero for others.
@@ -407,7 +410,7 @@ func (c *catalog) offering() (Offering, error) {
 		}
 		return Offering{}, c.stillAsked("it is still being asked for the dates of the versions")
 	}
-	o := Offering{Versions: list, Age: c.age(now)}
+	o := Offering{Versions: list, Age: c.age(now), Empty: len(c.record.Versions) == 0}
 	if o.Stale = o.Age > c.source.Policy.VersionsTTL; o.Stale {
 		c.observe(Event{Kind: VersionsStale, Hostname: c.address.Hostname}, nil)
 	}
