@@ -95,15 +95,19 @@ func (c *Client) ModuleSource(ctx context.Context, a address.Address, version st
 }
 
 // location returns the location of a package according to an answer. OpenTofu prefers
-// the body of a 200 to the header; Terraform reads only the header.
+// the body of a 200 to the header; Terraform reads only the header. In the body there may
+// be a URL for OpenTofu ≥ 1.12 alone, which needs neither a suffix nor a leading dot (checklist
+// 83, 84).
 func (a answer) location() string {
 	var body struct {
-		Location string `json:"location"`
+		Location       string          `json:"location"`
+		UseCredentials json.RawMessage `json:"use_registry_credentials"`
 	}
-	if a.status == http.StatusOK && json.Unmarshal(a.body, &body) == nil && body.Location != "" {
+	header := a.header.Get("X-Terraform-Get")
+	if a.status == http.StatusOK && json.Unmarshal(a.body, &body) == nil && body.Location != "" && (header == "" || body.UseCredentials == nil) {
 		return body.Location
 	}
-	return a.header.Get("X-Terraform-Get")
+	return header
 }
 
 // followed asks a URL that is not evidently an archive for the location of the archive,

@@ -156,6 +156,8 @@ func TestModuleSource(t *testing.T) {
 		{rule: "204 with the header", answer: answer(204, "git::https://git.example.com/vpc?ref=v1", ""), want: "git::https://git.example.com/vpc?ref=v1"},
 		{rule: "200 with the header", answer: answer(200, "/x.zip", "<html>"), want: "https://" + host + "/x.zip?archive=zip"},
 		{rule: "200 with a location", answer: answer(200, "/x.zip", `{"location":"./y.zip"}`), want: "https://" + host + "/v1/modules/acme/vpc/aws/1.0.0/y.zip?archive=zip"},
+		{rule: "200 with a location for new clients alone", answer: answer(200, "/x.zip", `{"location":"package","use_registry_credentials":false}`), want: "https://" + host + "/x.zip?archive=zip"},
+		{rule: "200 with a location for new clients that old ones understand", answer: answer(200, "", `{"location":"./y.zip","use_registry_credentials":true}`), want: "https://" + host + "/v1/modules/acme/vpc/aws/1.0.0/y.zip?archive=zip"},
 		{rule: "200 with an empty location", answer: answer(200, "/x.zip", `{"location":""}`), want: "https://" + host + "/x.zip?archive=zip"},
 		{rule: "relative to what was requested, after a redirect too", answer: redirect("/elsewhere/deep"), want: "https://" + host + "/v1/modules/acme/vpc/aws/1.0.0/z.zip?archive=zip"},
 		{rule: "a URL that says where the archive is", answer: answer(204, "/ask//a", ""), want: "https://" + host + "/x.zip//in/a?archive=zip"},
