@@ -42,7 +42,8 @@ type releaseFiles struct {
 	packages []*packageArchive
 	copied   bool // the copy of its namespace's keys lists the release
 
-	bad *tree.Finding // why a file of it cannot be read, so that the release keeps its earlier state; nil if all can
+	bad     *tree.Finding // why a file of it cannot be read, so that the release keeps its earlier state; nil if all can
+	vouched bool          // all such files are packages: its documents are known
 }
 
 // A packageArchive is a provider's package for one platform, as a zip or an unpacked folder.
@@ -107,9 +108,9 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 	}
 	for _, e := range unreadable {
 		w.faulty = w.faulty || e.Bad.Passes()
-		v := layout.VersionOf(&p.parser, e.Name, only)
+		v, isPackage := layout.VersionOf(&p.parser, e.Name, only)
 		w.report.Withhold(tree.InFolder(report, e.Name), p.Address, v, e.Bad)
-		p.keepVersion(v, e.Bad)
+		p.keepVersion(v, e.Bad, isPackage)
 	}
 	if only == "" {
 		if bad := w.readMetadata(&p.folder, p.Address, entries, unreadable); bad != nil {
@@ -135,7 +136,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 				}
 			case err == nil:
 				if bad := w.walkReleases(p, e.Path(), tree.InFolder(report, e.Name), v.String()); bad != nil {
-					p.keepVersion(v.String(), bad)
+					p.keepVersion(v.String(), bad, false)
 				}
 			case layout.LooksLikeVersion(e.Name):
 				problem(tree.Findingf(tree.BadVersion, "%v", err), "")
@@ -162,14 +163,15 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 }
 
 // keepVersion keeps the earlier state of a version, unless its name is empty.
-func (p *providerFolder) keepVersion(text string, bad *tree.Finding) {
+func (p *providerFolder) keepVersion(text string, bad *tree.Finding, isPackage bool) {
 	if v, err := address.ParseProviderVersion(text); err == nil {
-		p.release(v, v.String()).keep(bad)
+		p.release(v, v.String()).keep(bad, isPackage)
 	}
 }
 
 // keep keeps the earlier state of the release. Of several reasons, one that may pass counts.
-func (r *releaseFiles) keep(bad *tree.Finding) {
+func (r *releaseFiles) keep(bad *tree.Finding, isPackage bool) {
+	r.vouched = isPackage && (r.vouched || r.bad == nil)
 	if !r.bad.Passes() {
 		r.bad = bad
 	}

@@ -55,8 +55,9 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, verifier *re
 	report, last, trusted := o.report, before.release(files.Text), verifier.Keys
 	if files.bad != nil {
 		o.passing = true
-		if last != nil || files.bad.Passes() {
-			return last, last == nil
+		// Without a document that is there, it would be offered as if nobody vouched for it.
+		if last != nil || files.bad.Passes() || !files.vouched {
+			return last, last == nil && files.bad.Passes()
 		}
 	}
 	if len(files.packages) == 0 {

@@ -122,6 +122,18 @@ func TestSymlinksAndSpecialFiles(t *testing.T) {
 			d.Provider("acme/demo", "1.0.0", "linux_amd64")
 			d.pipe("providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS")
 		}, "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS", tree.Unreadable, "not a regular file"},
+		{"a symlink to nothing as SHA256SUMS", func(d disk) {
+			d.Provider("acme/demo", "1.0.0", "linux_amd64")
+			d.link("providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS", "nothing")
+		}, "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS", tree.Unreadable, "a symlink to nothing"},
+		{"a symlink out of the root as a signature", func(d disk) {
+			d.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
+			d.link("providers/acme/demo/1.0.0/terraform-provider-demo_1.0.0_SHA256SUMS.sig", d.dir)
+		}, "providers/acme/demo/1.0.0/terraform-provider-demo_1.0.0_SHA256SUMS.sig", tree.Unreadable, "leaves the root"},
+		{"a symlink to nothing as the folder of a version, beside its package", func(d disk) {
+			d.Provider("acme/demo", "1.0.0", "linux_amd64")
+			d.link("providers/acme/demo/1.0.0", "nothing")
+		}, "providers/acme/demo/1.0.0", tree.Unreadable, "a symlink to nothing"},
 		{"a named pipe as keys", func(d disk) { d.pipe("keys/acme.asc") }, "keys/acme.asc", tree.Unreadable, "not a regular file"},
 		{"a named pipe as a part", func(d disk) { d.pipe("keys") }, "keys", tree.Unreadable, "not a directory"},
 		{"a named pipe in a module", func(d disk) {
@@ -156,6 +168,17 @@ func TestSymlinksAndSpecialFiles(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A package that cannot be read says nothing about the other platforms.
+func TestASymlinkToNothingAsAPackage(t *testing.T) {
+	d := newDisk(t)
+	d.Provider("acme/demo", "1.0.0", "linux_amd64")
+	d.link("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", "nothing")
+	s := scanWith(t, options(t, source.Directories{Root: filepath.Join(d.dir, "root")}.Open))
+	if !offers("acme/demo", "1.0.0")(s) {
+		t.Errorf("the other platform is not offered: %+v", s.Report().Withheld)
 	}
 }
 

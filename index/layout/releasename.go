@@ -9,20 +9,22 @@ import (
 
 // VersionOf returns the version of an entry of a provider's folder, by its name alone, since the
 // entry cannot be read; empty if the entry does not belong to a release. only is the version of
-// the folder around it, if there is one.
-func VersionOf(p *address.ReleaseFileParser, name, only string) string {
+// the folder around it, if there is one. isPackage reports whether the entry is a package, and
+// neither a document nor a folder that may have documents.
+func VersionOf(p *address.ReleaseFileParser, name, only string) (version string, isPackage bool) {
 	if v, err := p.ParseVersion(name); err == nil && only == "" {
-		return v.String()
+		return v.String(), false
 	}
 	f, err := p.Parse(name)
 	_, isPlatform := PlatformOfFolder(name)
+	isPackage = isPlatform || err == nil && f.Kind == address.PackageFile
 	switch {
 	case only == "" && err == nil:
-		return f.Text
+		return f.Text, isPackage
 	case only != "" && (err == nil || isPlatform || name == tree.UploadName):
-		return only
+		return only, isPackage
 	}
-	return ""
+	return "", false
 }
 
 // BadReleaseName returns the finding for a name that the parser of release files refuses.
