@@ -315,6 +315,32 @@ func TestLastingFaults(t *testing.T) {
 	}
 }
 
+// Of a version of a module that is there twice, the other files do not take the place of those that
+// clients were offered and that cannot be read at the moment.
+func TestFaultsOfAModuleThatIsThereTwice(t *testing.T) {
+	root := t.TempDir()
+	files := indextest.OnDisk(t, root)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# one\n")
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# two\n"))
+	o := options(t, source.Directories{Root: root}.Open)
+	o.Now = later
+	x := index.New(o)
+	defer x.Close()
+	vpc := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	offered := func() *index.File { return rescan(t, x).Module(index.PlaceOf(vpc)).Version("1.0.0").Archive }
+	before := offered()
+	at := filepath.Join(root, "modules", filepath.FromSlash(strings.TrimPrefix(before.Path(), "modules/")))
+	if err := os.Rename(at, filepath.Join(root, "away")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nothing", at); err != nil {
+		t.Fatal(err)
+	}
+	if now := offered(); now.SHA256 != before.SHA256 {
+		t.Errorf("%s was offered, and %s is, since the first cannot be read", before.Path(), now.Path())
+	}
+}
+
 // Single files that an operator removes are gone. If all files vanish at once, their volume
 // is not mounted, until there are files again or a rescan is requested.
 func TestEmptiedParts(t *testing.T) {

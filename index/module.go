@@ -157,7 +157,7 @@ func (f *moduleFolder) offer(s *scan, _ *keys.File, before *entry) offered {
 	metadata, lacks, report := f.addressMetadata(), offer.Pending{}, report.New()
 	last, listed := before.moduleOrNil(), before.listed()
 	kept := make(map[string]*modulePackage)
-	asBefore := make(map[string]*ModuleVersion) // versions that stay offered until the new ones have been read
+	asBefore := make(map[string]bool) // versions that stay offered until the new ones have been read; true: even if it is there twice
 	for _, p := range f.packages {
 		v := p.Number.String()
 		if n := metadata.File.WithdrawnVersion(p.Number); n != nil {
@@ -175,14 +175,14 @@ func (f *moduleFolder) offer(s *scan, _ *keys.File, before *entry) offered {
 			lacks.Versions = append(lacks.Versions, v)
 			lacks.List = lacks.List || known == nil && !listed
 			if known != nil {
-				asBefore[v] = known // a list without it would make clients choose an older version
+				asBefore[v] = asBefore[v] || p.isOffered(known) // a list without it would make clients choose an older version
 			}
 			continue
 		case p.Bad != nil:
 			withhold(p, p.Bad)
 			switch {
 			case known != nil && (p.Bad.IsFault() || p.unfinished(s.options.now())):
-				asBefore[v] = known
+				asBefore[v] = asBefore[v] || p.isOffered(known)
 			case p.Bad.Passes():
 				lacks.Versions = append(lacks.Versions, v)
 				lacks.List = lacks.List || !listed
@@ -201,9 +201,10 @@ func (f *moduleFolder) offer(s *scan, _ *keys.File, before *entry) offered {
 		}
 	}
 	var versions []*ModuleVersion
-	for v, known := range asBefore {
-		if kept[v] == nil {
-			versions = append(versions, known)
+	for v, itself := range asBefore {
+		if itself || kept[v] == nil {
+			versions = append(versions, last.Version(v))
+			delete(kept, v)
 		}
 	}
 	for v, p := range kept {
@@ -220,6 +221,9 @@ func (f *moduleFolder) offer(s *scan, _ *keys.File, before *entry) offered {
 	}
 	return o
 }
+
+// isOffered reports whether the package is what clients were offered of its version.
+func (p *modulePackage) isOffered(v *ModuleVersion) bool { return v.Archive.Path() == p.job.Path() }
 
 // offered returns the module version of a package that has been read.
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
