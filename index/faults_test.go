@@ -315,6 +315,30 @@ func TestLastingFaults(t *testing.T) {
 	}
 }
 
+// A listing may name a record that is not found a moment later, as an old one of an NFS client does.
+// The version does not lose its tag for that.
+func TestRecordOfATagThatIsNotFoundOnce(t *testing.T) {
+	var faults treetest.Faults
+	o := options(t, faults.Open(faultyTree(t).Open))
+	o.Now = later
+	x := index.New(o)
+	defer x.Close()
+	faults.When(func(_ int, o treetest.Operation) error {
+		if o.Name == "open" && o.Path == "modules/acme/vpc/aws/"+tree.SourceName("1.1.0") {
+			return syscall.ENOENT
+		}
+		return nil
+	})
+	rescan(t, x)
+	if _, failed := faults.End(); len(failed) == 0 {
+		t.Fatal("the record was not opened")
+	}
+	vpc := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	if v := rescan(t, x).Module(index.PlaceOf(vpc)).Version("1.1.0"); v == nil || v.Tag == nil {
+		t.Errorf("the version is %+v", v)
+	}
+}
+
 // Of a version of a module that is there twice, the other files do not take the place of those that
 // clients were offered and that cannot be read at the moment.
 func TestFaultsOfAModuleThatIsThereTwice(t *testing.T) {

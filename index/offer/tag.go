@@ -81,8 +81,11 @@ func (r *TagReader) Read(version string, known *ModuleVersion) (t *Tag, bad *tre
 		return nil, nil // a record is written before its package, which was there
 	}
 	content, err := r.Part.ReadFile(file.Path(), maxTagRecord)
-	if err != nil && !errors.Is(err, tree.ErrDocumentTooLarge) {
+	switch {
+	case err != nil && !errors.Is(err, tree.ErrDocumentTooLarge):
 		return nil, tree.AsFinding(err)
+	case err == nil && content == nil && listed: // the listing is an old one, as of an NFS client, or the record has just gone
+		return nil, tree.Faultf(tree.Passing, tree.Unreadable, "it is gone, or a symlink to nothing")
 	}
 	if listed {
 		r.Memo.Put(file, memo.Record{Digest: archive.Digest{Content: content}, Stamp: tree.StampOf(e.Info)}, r.Now)
