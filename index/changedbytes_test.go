@@ -2,7 +2,10 @@ package index_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // A change in the bytes of an offered version is noticed, even if they were replaced while
@@ -117,6 +121,55 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 				x.Close()
 			})
 		}
+	}
+}
+
+// A package that cannot be read for days is still known by its first bytes when it is there again,
+// also after a restart.
+func TestBytesThatChangeWhileTheyCannotBeRead(t *testing.T) {
+	const module, folder = "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/net/aws/1.0.0"
+	const version = "providers/acme/demo/1.0.0"
+	for _, test := range []struct{ rule, replace, changed string }{
+		{"the folder of a version", version, version + "/" + zipName},
+		{"a package", version + "/" + zipName, version + "/" + zipName},
+		{"a module", module, module},
+		{"the folder of a module", folder, folder},
+		{"a file of a module", folder + "/main.tf", folder},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			root := t.TempDir()
+			files := indextest.OnDisk(t, root)
+			write := func(content string) {
+				files.Write(version+"/"+zipName, indextest.Zip("terraform-provider-demo_v1.0.0", "#!"+content))
+				files.Write(module, indextest.Zip("main.tf", content)).Write(folder+"/main.tf", content)
+			}
+			write("# first\n")
+			now := later()
+			o := options(t, source.Directories{Root: root}.Open)
+			o.Now = func() time.Time { return now }
+			o.Store, o.Identity = new(memoryStore), "a tree"
+			x := index.New(o)
+			rescan(t, x)
+			at := filepath.Join(root, filepath.FromSlash(test.replace))
+			if err := errors.Join(os.Rename(at, filepath.Join(root, "away")), os.Symlink("nothing", at)); err != nil {
+				t.Fatal(err)
+			}
+			for range 4 {
+				now = now.Add(13 * time.Hour)
+				rescan(t, x)
+			}
+			x.Close()
+			x = index.New(o)
+			defer x.Close()
+			if err := errors.Join(os.Remove(at), os.Rename(filepath.Join(root, "away"), at)); err != nil {
+				t.Fatal(err)
+			}
+			write("# another one\n")
+			s := rescan(t, x)
+			if !slices.ContainsFunc(s.Changed, func(c index.ChangedVersion) bool { return c.Path == test.changed }) {
+				t.Errorf("%s is not among the changes, %+v", test.changed, s.Changed)
+			}
+		})
 	}
 }
 

@@ -160,6 +160,7 @@ func (w *walker) renew(a *job) *job {
 
 // setAside leaves an archive that cannot be read at the moment to a later scan.
 func (w *walker) setAside(a *job) {
+	w.erred = w.erred || a.Bad.IsFault()
 	if !w.scan.once && a.Bad.Passes() {
 		w.failed = a.Bad.Line(a.ReportPath())
 		a.Bad, a.pending = nil, true

@@ -90,9 +90,12 @@ func (s *scan) list(path layout.Folder, k *keys.Folder) *listing {
 	}
 	bad := l.found.list(w)
 	w.queued = nil
-	if bad != nil {
+	switch {
+	case bad != nil:
 		w.unread, w.recalled = nil, 0
 		l.entry = w.keep(*l.folder(), known.withoutListing())
+	case w.erred:
+		s.memo.RetainBelow(path.Report)
 	}
 	return l
 }

@@ -142,6 +142,7 @@ type walker struct {
 
 	failed string // which archive could not be read this time, and why; empty: all could
 	faulty bool   // another file could not be read, and may be readable a moment later
+	erred  bool   // a file or folder could not be looked at: it may still be there
 	young  bool   // a file is too young to be offered or remembered
 
 	notes   bool               // listed folders are noted
@@ -200,7 +201,7 @@ func (w *walker) List(part tree.Part, dir, report string) (usable, unreadable []
 	w.scan.watch.Add(part, dir, report) // before the directory is read, so that no change is missed
 	entries, err := part.List(dir)
 	if err != nil {
-		bad = tree.AsFinding(err)
+		bad, w.erred = tree.AsFinding(err), true
 		w.Withhold(report, bad)
 		return nil, nil, bad
 	}
@@ -217,7 +218,7 @@ func (w *walker) List(part tree.Part, dir, report string) (usable, unreadable []
 			if e.Link {
 				w.scan.watch.AddLink(part, e.Path(), false)
 			}
-			unreadable = append(unreadable, e)
+			unreadable, w.erred = append(unreadable, e), true
 		default:
 			if e.Link && e.Info.IsDir() {
 				w.scan.watch.AddLink(part, e.Path(), true)
