@@ -150,7 +150,7 @@ func (p *Publisher) installDocs(ctx context.Context, s stage, release string) er
 	}
 	p.unpacking.Lock()
 	defer p.unpacking.Unlock()
-	content, err := s.part.ReadFile(packed.Path(), maxDocs)
+	content, err := readListed(s.part, packed.Path(), maxDocs)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,6 +205,56 @@ func TestPublicationsDuringFaults(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A listing may name a file that is not found a moment later, as an old one of an NFS client does.
+// Such a file is neither damaged nor refused nor lost.
+func TestStagedFilesThatAreNotFoundOnce(t *testing.T) {
+	author := indextest.NewPublisher(t)
+	d := newDist(t, "").signed(author)
+	d["docs.zip"] = indextest.Zip("docs/index.md", "# Demo")
+	for _, order := range [][]string{
+		{"docs.zip", linuxZip, manifest, signature, darwinZip, sums},
+		{sums, linuxZip, manifest, signature, darwinZip},
+		{sums, linuxZip, manifest, darwinZip, signature},
+	} {
+		for n := 1; ; n++ {
+			faults, root := new(treetest.Faults), t.TempDir()
+			p, locks := newPublisher(t, faults.Open(source.Directories{Root: root}.Open))
+			r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks}
+			r.Keys("acme", author)
+			last := len(order) - 1
+			for _, name := range order[:last] {
+				r.mustPut(name, d[name], publish.Waiting)
+			}
+			var opened atomic.Int64
+			faults.When(func(_ int, o treetest.Operation) error {
+				isFile := strings.HasPrefix(o.Path, stageOfDemo) && strings.Contains(path.Base(o.Path), "_") || path.Base(o.Path) == "docs.zip"
+				if o.Name == "open" && isFile && opened.Add(1) == int64(n) {
+					return syscall.ENOENT
+				}
+				return nil
+			})
+			_, err := r.put(order[last], d[order[last]])
+			_, failed := faults.End()
+			if err != nil {
+				unavailable(t, order[last], err)
+			}
+			if _, err := r.put(order[last], d[order[last]]); err != nil {
+				t.Errorf("%s is sent again: %v", order[last], err)
+			}
+			release := r.scan().Provider(index.PlaceOf(demo)).Release("1.0.0")
+			if release == nil || len(release.Packages) != 2 || release.Signature.KeyID != author.ID() {
+				t.Errorf("all was acknowledged, and offered is %+v of %v", release, r.files())
+			}
+			if t.Failed() {
+				t.Fatalf("after %v: not found was %v", order, failed)
+			}
+			if len(failed) == 0 {
+				break
+			}
+		}
 	}
 }
 

@@ -49,11 +49,15 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 	case snapshot.Totals.Pending > 0:
 		return nil, p.unavailable("checking "+s.name(), tree.ErrStore) // some packages could not be read
 	}
+	problems := slices.DeleteFunc(slices.Clone(snapshot.Report().Withheld), func(problem index.Problem) bool {
+		return problem.Version != s.version // of the namespace's keys file, for example
+	})
+	if i := slices.IndexFunc(problems, func(problem index.Problem) bool { return problem.Reason == tree.Unreadable }); i >= 0 {
+		// Without an error of the disk: a listed file was not found, as on NFS, and is not at fault.
+		return nil, p.unavailable("checking "+s.name(), fmt.Errorf("%s: %s", problems[i].Path, problems[i].Detail))
+	}
 	var reasons []string
-	for _, problem := range snapshot.Report().Withheld {
-		if problem.Version != s.version {
-			continue // of the namespace's keys file, for example
-		}
+	for _, problem := range problems {
 		name := path.Base(problem.Path)
 		if _, staged := c.files[name]; staged {
 			s.part.Remove(s.release(name))

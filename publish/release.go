@@ -356,7 +356,7 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 		if keys == nil {
 			return &b, nil
 		}
-		signature, err := s.part.ReadFile(b.path(s), tree.MaxDocument)
+		signature, err := readListed(s.part, b.path(s), tree.MaxDocument)
 		if err != nil {
 			return nil, err
 		}

@@ -153,7 +153,7 @@ func (s stage) read() (*staged, error) {
 // readDecision reads SHA256SUMS. Without one, the release has no files yet.
 func (s stage) readDecision(c *staged) error {
 	if _, decided := c.files[s.checksumsName()]; decided {
-		content, err := s.part.ReadFile(s.release(s.checksumsName()), tree.MaxDocument)
+		content, err := readListed(s.part, s.release(s.checksumsName()), tree.MaxDocument)
 		if err != nil {
 			return err
 		}
@@ -166,6 +166,16 @@ func (s stage) readDecision(c *staged) error {
 		delete(c.files, s.checksumsName())
 	}
 	return s.undecide(c)
+}
+
+// readListed reads a small file that a listing has. If it does not exist, the listing is an old one,
+// as of an NFS client, or the file system fails: the file is neither damaged nor gone.
+func readListed(part tree.Part, name string, limit int64) ([]byte, error) {
+	content, err := part.ReadFile(name, limit)
+	if err == nil && content == nil {
+		err = tree.StorageError(fs.ErrNotExist)
+	}
+	return content, err
 }
 
 // readUndecided reads the builds that wait for SHA256SUMS. Once SHA256SUMS is there,
