@@ -164,7 +164,7 @@ func (d *directory) checkPackages(r *upstream.Release, present *index.Release) e
 // write writes the files that the tree lacks. Keys come first, since a signature is
 // useless without them. SHA256SUMS comes before its signature: until the signature is
 // there, the registry signs the release itself. The error is tree.ErrChanged if a
-// document has been added to the tree since it was looked for.
+// document or the keys have been added to the tree since they were looked for.
 func (d *directory) write(ctx context.Context, r *upstream.Release, files documents, keys namespaceKeys) error {
 	if r.Signed() && !keys.pinned {
 		file, err := keys.withKeys(r.Keys)
@@ -172,7 +172,7 @@ func (d *directory) write(ctx context.Context, r *upstream.Release, files docume
 			return err
 		}
 		if file != nil {
-			if err := d.keys.WriteFile(d.keysFile, file); err != nil {
+			if err := d.writeKeys(keys, file); err != nil {
 				return err
 			}
 		}
@@ -196,6 +196,21 @@ func (d *directory) write(ctx context.Context, r *upstream.Release, files docume
 		}
 	}
 	return nil
+}
+
+// writeKeys writes the keys file of the namespace. It does not replace another one than before: the
+// operator may have pinned keys while packages were compared, or the file was only not found. The
+// file is not created exclusively: what that may leave behind on some disks, an empty file, says
+// that no key counts.
+func (d *directory) writeKeys(before namespaceKeys, file []byte) error {
+	now, err := read(d.keys, d.keysFile, tree.MaxDocument)
+	if err == nil && ((now == nil) != (before.content == nil) || !bytes.Equal(now, before.content)) {
+		err = tree.ErrChanged
+	}
+	if err != nil {
+		return err
+	}
+	return d.keys.WriteFile(d.keysFile, file)
 }
 
 // An origin may add platforms to a version that it has released. Its SHA256SUMS

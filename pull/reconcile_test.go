@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
@@ -294,6 +295,43 @@ func TestKeysPinnedInBetween(t *testing.T) {
 	}
 	m.Keys(host+"/acme", indextest.NewPublisher(t))
 	m.mustRefuse(t, linuxZip, upstream.ErrBadSignature, "pinned")
+}
+
+// Keys that are pinned while a release is compared with the tree are not replaced, and count for it.
+func TestKeysPinnedWhileAReleaseIsCompared(t *testing.T) {
+	c, pinned := newAcme(t).Client(t, upstream.Origin{}), indextest.NewPublisher(t).PublicKey()
+	for _, present := range []string{"", "Kept by the registry: x\n\n" + indextest.NewPublisher(t).PublicKey()} {
+		for n := 1; ; n++ { // after the keys have been looked at n times
+			mine := indextest.New(t)
+			if present != "" {
+				mine.Write(keysFile, present)
+			}
+			var faults treetest.Faults
+			m := faulty(t, c, pull.Policy{}, mine, &faults)
+			looked, last := 0, ""
+			faults.When(func(_ int, o treetest.Operation) error {
+				if inProviders := strings.HasPrefix(o.Path, "providers/"); inProviders && last == keysFile {
+					if looked++; looked == n {
+						mine.Write(keysFile, pinned)
+					}
+				}
+				last = o.Path
+				return nil
+			})
+			_, err := m.Fill(background(), demo, linuxZip)
+			faults.End()
+			m.Close()
+			if looked < n {
+				break
+			}
+			if !errors.Is(err, upstream.ErrBadSignature) || !strings.Contains(err.Error(), "pinned") {
+				t.Errorf("the %d. time: got %v", n, err)
+			}
+			if m.Read(keysFile) != pinned {
+				t.Errorf("the %d. time: the keys file is %s", n, m.Read(keysFile))
+			}
+		}
+	}
 }
 
 // Another signature of the same SHA256SUMS is not a conflict if the release's keys
