@@ -265,7 +265,7 @@ func (k *RotatingLinkKeys) renew(ctx context.Context) (*LinkKeys, error) {
 	keys, err := k.load(ctx)
 	damage, now := err, k.now()
 	switch cached := k.cached.Load(); {
-	case errors.Is(err, errDamaged) && cached != nil:
+	case cached != nil && (errors.Is(err, errDamaged) || errors.Is(err, fs.ErrNotExist)):
 		keys = cached.rotate(now) // the links that this instance has signed stay valid
 	case errors.Is(err, errDamaged), errors.Is(err, fs.ErrNotExist):
 		keys = NewLinkKeys(now)

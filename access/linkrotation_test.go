@@ -227,6 +227,25 @@ func TestLinksSurviveDamagedLinkKeys(t *testing.T) {
 	}
 }
 
+// A store may lose the document, as when its volume is not mounted. An instance that has keys still
+// verifies its links after it has rotated them.
+func TestLinksSurviveLostLinkKeys(t *testing.T) {
+	var store sharedStore
+	i := newLinkInstance(t, &store)
+	i.mustLoad(t)
+	query := i.sign(t)
+	store.mu.Lock()
+	store.document = nil
+	store.mu.Unlock()
+	i.clock = i.clock.Add(linkKeyLife)
+	i.keys.Keys()
+	i.settle()
+	i.wantVerified(t, query, nil)
+	other := newLinkInstance(t, &store)
+	other.mustLoad(t)
+	other.wantVerified(t, query, nil)
+}
+
 // After a downgrade, the keys of the later release are not replaced.
 func TestLinkKeysOfALaterReleaseAreNotReplaced(t *testing.T) {
 	later := []byte(`{"version":2}`)
