@@ -97,10 +97,9 @@ func Revoke(path, name string) error {
 // receives the content or the error of reading it. Only one process edits at a time,
 // and readers see either the old file or the new one.
 func edit(path string, change func(content []byte, err error) ([]byte, error)) error {
-	// The target of a symbolic link is replaced, not the link. If this fails, the next
-	// use of the path returns the error.
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
+	path, err := target(path)
+	if err != nil {
+		return err
 	}
 	// The file itself cannot be the lock, as it is replaced.
 	unlock, err := disk.LockFile(context.Background(), filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock"))
@@ -117,6 +116,19 @@ func edit(path string, change func(content []byte, err error) ([]byte, error)) e
 		return err
 	}
 	return replace(path, content, info)
+}
+
+// target returns the path that is replaced: of a symbolic link, its target. A link to nothing, as
+// to a volume that is not mounted, is an error: a new file in its place would hide all tokens.
+func target(path string) (string, error) {
+	found, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return found, err
+	}
+	if _, err := os.Readlink(path); err == nil {
+		return "", fmt.Errorf("%s is a symlink to nothing: mend it, or name another file", path)
+	}
+	return path, nil // the next use of the path returns the error
 }
 
 // replace replaces a file atomically: after a crash there is the old file or the new

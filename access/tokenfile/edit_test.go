@@ -210,6 +210,22 @@ func TestEditFollowsALink(t *testing.T) {
 	}
 }
 
+// The volume with the target may not be mounted. A file in the place of the link would have the new
+// token alone.
+func TestEditKeepsALinkToNothing(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(filepath.Join(t.TempDir(), "volume", "tokens"), link); err != nil {
+		t.Skipf("symbolic links are not available: %v", err)
+	}
+	err := Add(link, Entry{Name: "ci"}, "a")
+	if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "a symlink to nothing") {
+		t.Errorf("got %v", err)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		t.Errorf("the link was replaced, error %v", err)
+	}
+}
+
 // Edits exclude each other, and a reader never sees half a file.
 func TestEditConcurrently(t *testing.T) {
 	const edits = 10
