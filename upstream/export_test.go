@@ -69,6 +69,16 @@ func KeepNeeded(ctx context.Context, dir, folder string) error {
 	return keepNeeded(ctx, root, folder)
 }
 
+// CheckLinks checks the links in a folder.
+func CheckLinks(ctx context.Context, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return checkLinks(ctx, root)
+}
+
 // Named returns a source as if the origin had named it.
 func Named(s ModuleSource) ModuleSource {
 	s.trust = trusted

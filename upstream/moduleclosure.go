@@ -12,8 +12,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A moduleClosure is the part of a package that a module in a folder needs: the folder,
@@ -124,7 +126,7 @@ func (c *moduleClosure) lookAbove(p string, found map[string]bool) (there bool, 
 		info, err := c.root.Lstat(above)
 		if err == nil && info.Mode().Type() == fs.ModeSymlink {
 			found[above] = true
-			if info, err = c.root.Stat(above); err != nil {
+			if info, err = c.root.Stat(above); leadsNowhere(err) {
 				return false, nil // its target is missing, or checkLinks refuses it
 			}
 		}
@@ -256,10 +258,18 @@ func checkLinks(ctx context.Context, root *os.Root) error {
 		}
 		// Several links can lead out together even if none does alone. The root finds
 		// this out.
-		_, err = root.Stat(name)
-		if path.IsAbs(target) || !filepath.IsLocal(path.Join(path.Dir(name), target)) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		switch _, err = root.Stat(name); {
+		case err != nil && !leadsNowhere(err):
+			return err
+		case path.IsAbs(target), !filepath.IsLocal(path.Join(path.Dir(name), target)), err != nil && !errors.Is(err, fs.ErrNotExist):
 			return &badModule{ErrUnsafe, fmt.Sprintf("the module has a link %.200q that leads out of its package", name)}
 		}
 		return nil
 	})
+}
+
+// leadsNowhere reports whether a link cannot be followed because of the files of the module. Any
+// other error is one of the disk, or of a server with too few open files.
+func leadsNowhere(err error) bool {
+	return err != nil && (tree.HasNoFile(err) || errors.Is(err, syscall.ENAMETOOLONG))
 }

@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,6 +77,21 @@ func moduleFolder(t *testing.T, files map[string]string) string {
 		}
 	}
 	return dir
+}
+
+// A disk that fails says nothing about the links of a module.
+func TestLinksThatCannotBeFollowed(t *testing.T) {
+	if os.Geteuid() <= 0 { // root may read everything, and Windows has other rights
+		t.Skip("nothing is unreadable")
+	}
+	dir := moduleFolder(t, map[string]string{"a": "->d/b", "d/b": ""})
+	if err := os.Chmod(filepath.Join(dir, "d"), 0); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(filepath.Join(dir, "d"), 0o700)
+	if err := upstream.CheckLinks(background(), dir); errors.Is(err, upstream.ErrUnsafe) || !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("got %v", err)
+	}
 }
 
 func TestModuleFolderIsNotThere(t *testing.T) {
