@@ -31,6 +31,19 @@ func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 	return true
 }
 
+// keepDocs keeps the documentation of a version while an entry that had it cannot be looked at. A
+// symlink to nothing has none.
+func (w *walker) keepDocs(p *providerFolder, only string, e tree.Entry) {
+	v, err := address.ParseProviderVersion(only)
+	last := w.before.release(only)
+	if err != nil || last == nil || e.Gone || !tree.IsBelow(last.Docs(), e.Path()) {
+		return
+	}
+	if r := p.release(v, only); r.Docs == "" || e.Name == "website" { // the older layout counts
+		r.Docs = last.Docs()
+	}
+}
+
 // docsInWebsite returns the folder of documentation in the folder website of a version; empty
 // if there is none. If that cannot be read, website has what it had at the last scan: the
 // release keeps its documentation, and need not be verified again.

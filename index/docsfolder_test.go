@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,42 +99,53 @@ func TestDocsThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// A symlink may stand for the folder of documentation. While its target is unknown, it may lead to a
-// folder. If it leads to nothing, there is no documentation.
+// A symlink may stand for the folder of documentation, or for the one above. While its target is
+// unknown, it may lead to a folder. If it leads to nothing, there is no documentation.
 func TestDocsBehindALinkThatCannotBeFollowed(t *testing.T) {
-	var faults treetest.Faults
-	root := t.TempDir()
-	files := indextest.OnDisk(t, root)
-	folder := files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").VersionFolder()
-	files.Write("providers/shared/index.md", "# Shared").Write(folder+"/docs/index.md", "# New").Write(folder+"/website/index.md", "")
-	if err := os.Symlink("../../../../shared", filepath.Join(root, folder, "website/docs")); err != nil {
-		t.Fatal(err)
-	}
-	o := options(t, faults.Open(source.Directories{Root: root}.Open))
-	o.Now = later
-	x := index.New(o)
-	defer x.Close()
-	for _, step := range []struct {
-		rule  string
-		do    func()
-		title string
-	}{
-		{"a link to a folder", func() {}, "Shared"},
-		{"a link that cannot be followed", func() {
-			faults.When(func(_ int, o treetest.Operation) error {
-				if o.Name == "stat" && strings.HasSuffix(o.Path, "/1.0.0/website/docs") {
-					return syscall.EIO
-				}
-				return nil
-			})
-		}, "Shared"},
-		{"a link that can be followed again", func() { faults.End() }, "Shared"},
-		{"a link to nothing", func() { files.Remove("providers/shared") }, "New"},
+	for _, link := range []struct{ name, target, rest string }{
+		{"website/docs", "../../../../shared", "New"},
+		{"website", "../../../shared", "New"},
+		{"docs", "../../../shared", ""},
 	} {
-		step.do()
-		s := rescan(t, x)
-		if docs := docsOf(t, s); docs == nil || len(docs.Pages) != 1 || docs.Pages[0].Title != step.title {
-			t.Errorf("%s: the documentation is %+v", step.rule, docs)
+		var faults treetest.Faults
+		root := t.TempDir()
+		files := indextest.OnDisk(t, root)
+		folder := files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").VersionFolder()
+		files.Write("providers/shared/index.md", "# Shared").Write("providers/shared/docs/index.md", "# Shared")
+		if link.rest != "" {
+			files.Write(folder+"/docs/index.md", "# "+link.rest)
+		}
+		at := filepath.Join(root, folder, link.name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.Symlink(link.target, at)); err != nil {
+			t.Fatal(err)
+		}
+		o := options(t, faults.Open(source.Directories{Root: root}.Open))
+		o.Now = later
+		x := index.New(o)
+		defer x.Close()
+		for _, step := range []struct {
+			rule  string
+			do    func()
+			title string // empty: there is no documentation
+		}{
+			{"a link to a folder", func() {}, "Shared"},
+			{"a link that cannot be followed", func() {
+				faults.When(func(_ int, o treetest.Operation) error {
+					if o.Name == "stat" && strings.HasSuffix(o.Path, "/1.0.0/"+link.name) {
+						return syscall.EIO
+					}
+					return nil
+				})
+			}, "Shared"},
+			{"a link that can be followed again", func() { faults.End() }, "Shared"},
+			{"a link to nothing", func() { files.Remove("providers/shared") }, link.rest},
+		} {
+			step.do()
+			s := rescan(t, x)
+			docs := docsOf(t, s)
+			if docs == nil && step.title != "" || docs != nil && (len(docs.Pages) != 1 || docs.Pages[0].Title != step.title) {
+				t.Errorf("%s: %s: the documentation is %+v", link.name, step.rule, docs)
+			}
 		}
 	}
 }

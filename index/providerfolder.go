@@ -159,6 +159,9 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 		}
 		w.addReleaseFile(p, f, report, e)
 	}
+	for _, e := range unreadable {
+		w.keepDocs(p, only, e)
+	}
 	return nil
 }
 
