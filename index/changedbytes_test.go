@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // A change in the bytes of an offered version is noticed, even if they were replaced while
@@ -129,14 +131,21 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 func TestBytesThatChangeWhileTheyCannotBeRead(t *testing.T) {
 	const module, folder = "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/net/aws/1.0.0"
 	const version = "providers/acme/demo/1.0.0"
-	for _, test := range []struct{ rule, replace, changed string }{
-		{"the folder of a version", version, version + "/" + zipName},
-		{"a package", version + "/" + zipName, version + "/" + zipName},
-		{"a module", module, module},
-		{"the folder of a module", folder, folder},
-		{"a file of a module", folder + "/main.tf", folder},
+	for _, test := range []struct {
+		rule, replace, changed string
+		denied                 bool // it is there, with another mode; else there is a symlink to nothing
+	}{
+		{"the folder of a version", version, version + "/" + zipName, false},
+		{"a package", version + "/" + zipName, version + "/" + zipName, false},
+		{"a package that may not be opened", version + "/" + zipName, version + "/" + zipName, true},
+		{"a module", module, module, false},
+		{"a module that may not be opened", module, module, true},
+		{"the folder of a module", folder, folder, false},
+		{"a file of a module", folder + "/main.tf", folder, false},
+		{"a file of a module that may not be opened", folder + "/main.tf", folder, true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
+			var faults treetest.Faults
 			root := t.TempDir()
 			files := indextest.OnDisk(t, root)
 			write := func(content string) {
@@ -145,13 +154,25 @@ func TestBytesThatChangeWhileTheyCannotBeRead(t *testing.T) {
 			}
 			write("# first\n")
 			now := later()
-			o := options(t, source.Directories{Root: root}.Open)
+			o := options(t, faults.Open(source.Directories{Root: root}.Open))
 			o.Now = func() time.Time { return now }
 			o.Store, o.Identity = new(memoryStore), "a tree"
 			x := index.New(o)
 			rescan(t, x)
-			at := filepath.Join(root, filepath.FromSlash(test.replace))
-			if err := errors.Join(os.Rename(at, filepath.Join(root, "away")), os.Symlink("nothing", at)); err != nil {
+			at, away := filepath.Join(root, filepath.FromSlash(test.replace)), filepath.Join(root, "away")
+			hide := func() error { return errors.Join(os.Rename(at, away), os.Symlink("nothing", at)) }
+			show := func() error { return errors.Join(os.Remove(at), os.Rename(away, at)) }
+			if test.denied {
+				faults.When(func(_ int, o treetest.Operation) error {
+					if strings.HasPrefix(o.Name, "open") && o.Path == test.replace {
+						return syscall.EACCES
+					}
+					return nil
+				})
+				hide = func() error { return os.Chmod(at, 0o600) }
+				show = func() error { faults.End(); return nil }
+			}
+			if err := hide(); err != nil {
 				t.Fatal(err)
 			}
 			for range 4 {
@@ -161,7 +182,7 @@ func TestBytesThatChangeWhileTheyCannotBeRead(t *testing.T) {
 			x.Close()
 			x = index.New(o)
 			defer x.Close()
-			if err := errors.Join(os.Remove(at), os.Rename(filepath.Join(root, "away"), at)); err != nil {
+			if err := show(); err != nil {
 				t.Fatal(err)
 			}
 			write("# another one\n")

@@ -192,15 +192,19 @@ func (m *Memo) Finish(now time.Time) {
 }
 
 // Get returns the record of a file if it still has the stamp now. It replaces the name in
-// file by the name in the record, which stays in memory anyway.
+// file by the name in the record, which stays in memory anyway. The record of another stamp
+// stays, too: the file is there, and may not be readable for days.
 func (m *Memo) Get(file *tree.Location, now tree.Stamp) (Record, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	r := m.find(file)
-	if r == nil || r.stamp != now {
+	if r == nil {
 		return Record{}, false
 	}
-	r.seen, file.Name = m.scan, r.name
+	if r.seen = m.scan; r.stamp != now {
+		return Record{}, false
+	}
+	file.Name = r.name
 	return r.record(), true
 }
 
