@@ -258,6 +258,42 @@ func TestStagedFilesThatAreNotFoundOnce(t *testing.T) {
 	}
 }
 
+// On NFS, an instance may not see yet that another one has staged SHA256SUMS. What it takes meanwhile
+// is acknowledged, and belongs to the release.
+func TestFilesTakenBeforeSHA256SUMSIsSeen(t *testing.T) {
+	author, stranger := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	root, d := t.TempDir(), newDist(t, "").signed(author)
+	open := source.Directories{Root: root}.Open
+	one, locks := newPublisher(t, open)
+	var faults treetest.Faults
+	other, _ := newPublisher(t, faults.Open(open))
+	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: one, locks: locks}
+	r.Keys("acme", author)
+	r.mustPut(sums, d[sums], publish.Waiting)
+	faults.When(func(_ int, o treetest.Operation) error {
+		if strings.HasPrefix(o.Path+"/", stageOfDemo+"release/") {
+			return syscall.ENOENT
+		}
+		return nil
+	})
+	r.Publisher = other
+	for _, name := range []string{linuxZip, manifest, signature} {
+		r.mustPut(name, d[name], publish.Waiting)
+	}
+	r.mustPut(darwinZip, newDist(t, "another")[darwinZip], publish.Waiting) // not of the release
+	r.mustPut(signature, stranger.Sign(d[sums]), publish.Waiting)
+	r.Publisher = one
+	if state, err := r.State(t.Context(), demo, "1.0.0"); err != nil || !slices.Equal(state.Missing, []string{darwinZip}) {
+		t.Errorf("missing are %v, %v", state.Missing, err)
+	}
+	if _, err := r.put(darwinZip, d[darwinZip]); err != nil {
+		t.Fatal(err)
+	}
+	if release := r.scan().Provider(index.PlaceOf(demo)).Release("1.0.0"); release == nil || len(release.Packages) != 2 || release.Signature.KeyID != author.ID() {
+		t.Errorf("offered is %+v of %v", release, r.files())
+	}
+}
+
 // Documentation that is staged stays until the documentation that replaces it is staged.
 func TestStagedDocumentationThatIsReplaced(t *testing.T) {
 	d := newDist(t, "")

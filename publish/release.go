@@ -173,6 +173,9 @@ func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage,
 		return false, Result{}, err
 	}
 	c, err := s.read()
+	if err == nil {
+		err = p.settle(s, c, keys)
+	}
 	if err != nil {
 		return false, Result{}, err
 	}
@@ -367,6 +370,25 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 	return nil, nil
 }
 
+// settle chooses the signature of a release whose SHA256SUMS is there, if it was taken before that
+// was seen.
+func (p *Publisher) settle(s stage, c *staged, keys *signing.Keyring) error {
+	if c.checksums == nil || len(c.undecided) == 0 {
+		return nil
+	}
+	signature, err := s.chooseSignature(c, c.checksums, keys)
+	if err == nil && signature != nil {
+		err = p.move(s, *signature, signature.path(s), s.release(signature.name))
+		c.files[signature.name] = signature.info
+	}
+	if err != nil {
+		return err
+	}
+	c.undecided = nil
+	s.part.RemoveAll(s.path(undecidedFolder))
+	return nil
+}
+
 // publish moves a complete release into the tree, if the index would offer it there.
 // Otherwise it drops the faulty files, so that they can be sent again.
 func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *staged, present *presentRelease) error {
@@ -434,7 +456,10 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	if c.empty() {
 		return wire.Publication{}, ErrNothing
 	}
-	_, needsSignature, err := p.keys(ctx, files, present)
+	keys, needsSignature, err := p.keys(ctx, files, present)
+	if err == nil {
+		err = p.settle(s, c, keys)
+	}
 	if err != nil {
 		return wire.Publication{}, err
 	}

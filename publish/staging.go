@@ -178,16 +178,11 @@ func readListed(part tree.Part, name string, limit int64) ([]byte, error) {
 	return content, err
 }
 
-// readUndecided reads the builds that wait for SHA256SUMS. Once SHA256SUMS is there,
-// they are the builds that the decision has dropped.
+// readUndecided reads the builds that wait for SHA256SUMS.
 func (s stage) readUndecided(c *staged) error {
 	entries, err := s.part.Entries(s.path(undecidedFolder))
 	if err != nil || len(entries) == 0 {
 		return err
-	}
-	if c.checksums != nil {
-		s.part.RemoveAll(s.path(undecidedFolder))
-		return nil
 	}
 	for _, e := range entries {
 		if e.Bad != nil {
@@ -200,6 +195,32 @@ func (s stage) readUndecided(c *staged) error {
 		c.last = latest(c.last, e.Info)
 	}
 	slices.SortStableFunc(c.undecided, func(a, b build) int { return a.info.ModTime().Compare(b.info.ModTime()) })
+	if c.checksums != nil {
+		return s.adopt(c)
+	}
+	return nil
+}
+
+// adopt takes builds into a release whose SHA256SUMS is there. An instance that did not see it yet,
+// as on NFS, has taken them as undecided. The rest are builds that the decision has dropped, and
+// signatures: which one counts depends on the keys, see Publisher.settle.
+func (s stage) adopt(c *staged) error {
+	var signatures []build
+	for _, b := range c.undecided {
+		switch sum, listed := c.sums[b.name]; {
+		case c.files[b.name] != nil:
+		case b.name == s.signatureName():
+			signatures = append(signatures, b)
+		case listed && sum == b.sum && s.requires(b.name):
+			if err := s.part.Move(b.path(s), s.release(b.name)); err != nil {
+				return err
+			}
+			c.files[b.name] = b.info
+		}
+	}
+	if c.undecided = signatures; signatures == nil {
+		s.part.RemoveAll(s.path(undecidedFolder))
+	}
 	return nil
 }
 
@@ -236,7 +257,7 @@ func (s stage) missing(c *staged, needsSignature bool) (names []string) {
 			names = append(names, name)
 		}
 	}
-	if needsSignature && c.files[s.signatureName()] == nil && len(c.builds(s.signatureName())) == 0 {
+	if needsSignature && c.files[s.signatureName()] == nil && (c.checksums != nil || len(c.builds(s.signatureName())) == 0) {
 		names = append(names, s.signatureName())
 	}
 	slices.Sort(names)

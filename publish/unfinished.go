@@ -108,7 +108,10 @@ func (p *Publisher) finish(ctx context.Context, files tree.Tree, s stage, c *sta
 	if present.exists {
 		err = p.installDocs(ctx, s, present.folder)
 	} else {
-		_, needsSignature, keysErr := p.keys(ctx, files, present)
+		keys, needsSignature, keysErr := p.keys(ctx, files, present)
+		if keysErr == nil {
+			keysErr = p.settle(s, c, keys)
+		}
 		if keysErr != nil || c.checksums == nil || len(s.missing(c, needsSignature)) > 0 {
 			return false, keysErr
 		}
