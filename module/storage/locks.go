@@ -50,6 +50,8 @@ type storageLock struct {
 	name    string
 	logger  *slog.Logger
 	release func() // called when this process certainly does not have the lock in the storage
+
+	held *lockFile // nil: the storage is not one of files, or has not given the lock
 }
 
 // take takes the lock. If it fails, it calls release as soon as the failure is certain.
@@ -87,10 +89,8 @@ func (l *storageLock) notTaken(err error) error {
 // file returns the key of a lock in a storage of files.
 func (l *storageLock) file() string { return "locks/" + certmagic.StorageKeys.Safe(l.name) + ".lock" }
 
-// A storage of files works as follows. The process that has a lock writes the time into
-// its file every five seconds. certmagic treats the lock as a leftover if the time is
-// old. It waits forever for a file with a time in the future, or for a truncated file,
-// although no process writes to it.
+// A lock file with a time in the future, or a truncated one, is a leftover too if no process writes to
+// it.
 const (
 	lockLookInterval = 5 * time.Second
 	lockDeadAfter    = 20 * time.Second
@@ -106,15 +106,19 @@ func (l *storageLock) obtain(ctx context.Context) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	go l.removeDead(watching, files)
+	name := files.Filename(l.file())
 	for {
-		present := files.Exists(ctx, l.file())
-		err := files.Lock(ctx, l.name)
-		if err == nil || ctx.Err() != nil || !present && !files.Exists(ctx, l.file()) {
+		present := files.Exists(ctx, l.file()) // the error need not say so where a file is being removed
+		var err error
+		if l.held, err = createLockFile(name); err == nil || !present && !errors.Is(err, fs.ErrExist) {
 			return err
+		}
+		if removeStale(name) && ctx.Err() == nil {
+			continue
 		}
 		select {
 		case <-ctx.Done():
-			return err
+			return context.Cause(ctx)
 		case <-time.After(lockRetry):
 		}
 	}
@@ -149,8 +153,7 @@ func (l *storageLock) removeDead(ctx context.Context, files *certmagic.FileStora
 	}
 }
 
-// How often and for how long unlocking is attempted. certmagic refreshes a lock in a
-// storage of files for as long as the file is there and the process lives.
+// How often and for how long unlocking is attempted.
 const (
 	minUnlockRetry = time.Second
 	maxUnlockRetry = 30 * time.Second
@@ -186,7 +189,12 @@ func (l *storageLock) giveBack(ctx context.Context) {
 // unlock unlocks once. A missing lock counts as unlocked, since the answer to an
 // earlier attempt may have been lost.
 func (l *storageLock) unlock(ctx context.Context) error {
-	err := l.storage.Unlock(ctx, l.name)
+	var err error
+	if l.held != nil {
+		err = l.held.giveBack()
+	} else {
+		err = l.storage.Unlock(ctx, l.name)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -285,6 +285,28 @@ func TestLockFilesThatAreLeftovers(t *testing.T) {
 			})
 		})
 	}
+	t.Run("of an instance that was killed soon after this one had the lock", func(t *testing.T) {
+		files := &certmagic.FileStorage{Path: t.TempDir()}
+		synctest.Test(t, func(t *testing.T) {
+			before, _, _ := newStorageLock(files)
+			if err := before.take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			before.giveBack(t.Context())
+			now := time.Now().Format(time.RFC3339Nano)
+			if err := files.Store(t.Context(), before.file(), []byte(`{"created":"`+now+`","updated":"`+now+`"}`)); err != nil {
+				t.Fatal(err)
+			}
+			l, _, _ := newStorageLock(files)
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			if err := l.take(ctx); err != nil {
+				t.Fatal(err)
+			}
+			l.giveBack(t.Context())
+			time.Sleep(lockLookInterval)
+		})
+	})
 	t.Run("of an instance that is at work", func(t *testing.T) {
 		files := &certmagic.FileStorage{Path: t.TempDir()}
 		synctest.Test(t, func(t *testing.T) {
