@@ -226,6 +226,9 @@ func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 func (w *walker) areUnchanged(folders memo.ListedFolders, part tree.Part) bool {
 	s := w.scan
 	unchanged := folders.Unchanged(s.now, func(dir, report string) ([]tree.Entry, error) {
+		if err := s.ctx.Err(); err != nil { // whoever ends the scan need not wait for the rest of a large tree
+			return nil, err
+		}
 		s.watch.Add(part, dir, report)
 		return part.List(dir)
 	})

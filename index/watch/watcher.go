@@ -114,7 +114,7 @@ func (w *Watcher) addWatch(name string) {
 		w.since.ended = true
 		w.mutex.Unlock()
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fsnotify.ErrClosed) { // a scan may end after the Watcher
 		w.warnOnce(systemError(err))
 	}
 }

@@ -102,6 +102,17 @@ func TestATreeIsPolledUntilAllOfItCanBeWatched(t *testing.T) {
 	}
 }
 
+// When an index is closed, its Watcher ends at once, and its scan a moment later.
+func TestAWatcherThatHasEndedWarnsOfNothing(t *testing.T) {
+	_, files, w := watching(t, "providers/acme")
+	w.warn = func(err error) { t.Errorf("it warns: %v", err) }
+	w.Add(files.Providers, ".", "providers")
+	if err := w.directories.notify.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.Add(files.Providers, "acme", "providers/acme")
+}
+
 // The system reports a limit that can be raised as "no space left on device".
 func TestInotifyLimitsSayWhatToDo(t *testing.T) {
 	for err, says := range map[error]string{
