@@ -30,11 +30,26 @@ func (l *Log) AtLeast(ctx context.Context, size int64) (*Head, error) {
 	}
 	looking := errCatchingUp
 	l.behind.Store(&looking)
+	// The answer is for all readers, and what is found may have to be signed: it does not end with one of them.
+	looked := make(chan error, 1)
+	go func() { looked <- l.catchUp(context.WithoutCancel(ctx)) }()
+	select {
+	case err := <-looked:
+		return l.Head(), err
+	case <-ctx.Done():
+		return h, context.Cause(ctx)
+	}
+}
+
+// catchUp looks for entries of other instances.
+func (l *Log) catchUp(ctx context.Context) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
 	err := l.Refresh(ctx)
 	if err != nil {
 		l.behind.Store(&err)
 	} else {
 		l.behind.Store(nil)
 	}
-	return l.Head(), err
+	return err
 }
