@@ -35,7 +35,8 @@ type Options struct {
 	Unread func() int
 
 	// Learned is called when the log has new entries of these addresses, or of any without
-	// addresses: the offers have to be compared with them again. It may be nil.
+	// addresses: the offers have to be compared with them again. It may wait for a scan, which takes its
+	// time. It may be nil.
 	Learned func(addresses ...address.Address)
 
 	// Changed is called when the State has got another Trouble, and at most every ten minutes
@@ -85,6 +86,7 @@ type Recorder struct {
 	ledger
 	options Options
 	opened  atomic.Pointer[tlog.Log]
+	telling atomic.Bool   // Learned is at work
 	wake    chan struct{} // has an element when there is a snapshot to look at
 	cancel  context.CancelFunc
 	ended   chan struct{}
@@ -214,8 +216,8 @@ func (r *Recorder) run(ctx context.Context) {
 	}
 }
 
-func (r *Recorder) attempt(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, attempt, errNoAnswer)
+func (r *Recorder) attempt(parent context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(parent, attempt, errNoAnswer)
 	defer cancel()
 	r.take()
 	r.waiting()
@@ -233,6 +235,9 @@ func (r *Recorder) attempt(ctx context.Context) error {
 	if err := r.learn(ctx, l); err != nil {
 		return err
 	}
+	// That may have taken long, and not because of the log.
+	ctx, cancel = context.WithTimeoutCause(parent, attempt, errNoAnswer)
+	defer cancel()
 	s := r.take() // the index has left out versions that are on record with other bytes
 	if s != nil {
 		if err := r.enter(ctx, l, s); err != nil {
@@ -267,6 +272,8 @@ func (r *Recorder) learn(ctx context.Context, l *tlog.Log) (err error) {
 	}
 	r.learned = h.Size
 	if r.options.Learned != nil {
+		r.telling.Store(true)
+		defer r.telling.Store(false)
 		r.options.Learned(addresses...)
 	}
 	return nil

@@ -18,12 +18,12 @@ var errNoAnswer = errors.New("the folder of the log does not answer in time")
 func (r *Recorder) watched(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- r.attempt(ctx) }()
-	timer := time.NewTimer(attempt + overdue)
-	defer timer.Stop()
-	select {
-	case err := <-ended:
-		return err
-	case <-timer.C:
+	for waits := true; waits; waits = r.telling.Load() { // an index that scans is no fault of the log
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(attempt + overdue):
+		}
 	}
 	if ctx.Err() == nil {
 		r.tell(errNoAnswer)

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
@@ -57,6 +58,37 @@ func TestAFolderThatDoesNotAnswerIsTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Comparing waits for the scan under way, and the first one of a large tree on a network disk may take long.
+func TestAnIndexThatScansIsNoFaultOfTheLog(t *testing.T) {
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	before := scan(t, files)
+	files.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	after := scan(t, files)
+	storage := tlogtest.New(t)
+	synctest.Test(t, func(t *testing.T) {
+		earlier := New(Options{Open: storage.Open})
+		earlier.Offered(before, nil)
+		time.Sleep(time.Minute)
+		earlier.Close()
+		var told []string
+		r := New(Options{
+			Open:    storage.Open,
+			Learned: func(...address.Address) { time.Sleep(time.Hour) },
+			Changed: func(s State) { told = append(told, fmt.Sprint(s.Trouble, " ", s.Err)) },
+		})
+		r.Offered(after, nil)
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		if len(told) > 0 || r.Log().Head().Size != 2 {
+			t.Errorf("told is %s, and there are %d entries", told, r.Log().Head().Size)
+		}
+		r.Close()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+	})
 }
 
 // A hangingStore does not answer one kind of call.
