@@ -163,16 +163,28 @@ func (x *Index) forget(folders ...string) {
 	}
 }
 
+// closePatience is how long Close waits for a disk.
+const closePatience = 5 * time.Second
+
 // Close ends scanning, and saves and shares new records of the scans. Snapshots remain
-// usable: requests may still read them.
+// usable: requests may still read them. Calls of a network disk whose server is away return when it is
+// back: Close does not wait for that, and the rest is done then.
 func (x *Index) Close() error {
 	x.cancel()
 	x.start.Do(func() {}) // Start has no effect from now on
-	x.done.Wait()
-	x.stopResting()
-	x.queue.Close()
-	x.finishSharing()
-	x.saving.Close()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		x.done.Wait()
+		x.stopResting()
+		x.queue.Close()
+		x.finishSharing()
+		x.saving.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closePatience):
+	}
 	return nil
 }
 
