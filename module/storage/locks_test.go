@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -332,5 +334,28 @@ func TestLockFilesThatAreLeftovers(t *testing.T) {
 			again.giveBack(t.Context())
 			time.Sleep(lockLookInterval)
 		})
+	})
+}
+
+// A process that was stopped for long, as a laptop that sleeps is, has lost its locks when it goes on.
+func TestALockFileThatAnotherProcessTook(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "locks", "a.lock")
+	synctest.Test(t, func(t *testing.T) {
+		l, err := createLockFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const others = `{"created":"1999-12-31T23:59:59Z","updated":"1999-12-31T23:59:59Z"}`
+		if err := os.WriteFile(name, []byte(others), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * lockRefresh)
+		if err := l.giveBack(); err != nil {
+			t.Fatal(err)
+		}
+		if content, err := os.ReadFile(name); err != nil || string(content) != others {
+			t.Errorf("got %q, %v", content, err)
+		}
+		time.Sleep(lockRefresh)
 	})
 }
