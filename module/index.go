@@ -92,6 +92,16 @@ type pooledIndex struct {
 	identity string // of the tree
 }
 
+// detach removes an app. If the newest one goes, it has failed to start: what the index has told it, the log of the
+// app that goes on has missed.
+func (p *pooledIndex) detach(a *App) {
+	last := p.newest()
+	p.users.detach(a)
+	if next, s := p.newest(), p.Snapshot(); next != last && next != nil && s != nil {
+		next.offered(p.Index, s, nil)
+	}
+}
+
 // tellOthers has the other indexes of the tree in this process look at folders that the process has changed. They
 // may have scanned the tree before, with other options: for another site, or for the configuration that replaces
 // this one.

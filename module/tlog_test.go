@@ -523,6 +523,36 @@ func TestAReloadThatFailsWithholdsStill(t *testing.T) {
 	}
 }
 
+// What is found while a configuration has the index that fails later, and that has no log or another one, is
+// entered in the log of the configuration that goes on.
+func TestAReloadThatFailsLosesNoEntry(t *testing.T) {
+	for _, test := range []struct {
+		rule string
+		log  func(t *testing.T) *Tlog // of the configuration that fails
+	}{
+		{"without a log", func(*testing.T) *Tlog { return nil }},
+		{"with another log", func(t *testing.T) *Tlog { return &Tlog{Folder: logFolder(t), Origin: "other.example.com/log"} }},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			root := treeToLog(t)
+			o := Handler{Root: root, Hostnames: []string{"registry.example.com"}, SigningKey: &SigningKey{Off: true}, Tlog: &Tlog{Folder: logFolder(t)}, Rescan: -1}
+			live := newConfiguration(t)
+			h := live.mustHandle(o)
+			live.mustStart()
+			awaitEntry(t, h, "modules/acme/vpc/aws/1.0.0")
+			failing := newConfigurationIn(t, live.storage)
+			o.Tlog = test.log(t)
+			failing.mustHandle(o)
+			failing.mustStart()
+			indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# new"))
+			rescan(t, h)
+			time.Sleep(3 * time.Second) // what is fresh is looked at again
+			failing.cancel()
+			awaitEntry(t, h, "modules/acme/vpc/aws/1.1.0")
+		})
+	}
+}
+
 // Without the option, the log is no reason to withhold anything.
 func TestALogThatIsTurnedOff(t *testing.T) {
 	root, folder := treeToLog(t), logFolder(t)
