@@ -1,6 +1,7 @@
 package clientconfig
 
 import (
+	"bytes"
 	"fmt"
 	"net/url"
 	"strings"
@@ -101,6 +102,42 @@ func (s *Settings) Add(other Settings) {
 	}
 }
 
+// Parse parses a CLI configuration, which may be JSON by its name. It leaves out what is in
+// dev_overrides: clients read an older HCL than this package, and their manual writes the names
+// there in quotes, which the newer one refuses.
+func Parse(content []byte, name string) (*hcl.File, hcl.Diagnostics) {
+	if strings.HasSuffix(name, ".json") {
+		return hcljson.Parse(content, name)
+	}
+	return hclsyntax.ParseConfig(withoutOverrides(content), name, hcl.InitialPos)
+}
+
+// withoutOverrides returns the content with spaces for all between the braces of dev_overrides,
+// so that the lines of all else stay the same.
+func withoutOverrides(content []byte) []byte {
+	tokens, _ := hclsyntax.LexConfig(content, "", hcl.InitialPos)
+	content = bytes.Clone(content)
+	begin, depth := 0, 0 // of the braces that are open
+	for i, t := range tokens {
+		switch {
+		case t.Type == hclsyntax.TokenOBrace && depth > 0:
+			depth++
+		case t.Type == hclsyntax.TokenOBrace && i > 0 && string(tokens[i-1].Bytes) == "dev_overrides":
+			begin, depth = t.Range.End.Byte, 1
+		case t.Type == hclsyntax.TokenCBrace && depth > 0:
+			if depth--; depth > 0 {
+				continue
+			}
+			for j := begin; j < t.Range.Start.Byte; j++ {
+				if content[j] != '\n' {
+					content[j] = ' '
+				}
+			}
+		}
+	}
+	return content
+}
+
 var (
 	settingsSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 		{Type: "host", LabelNames: []string{"hostname"}}, {Type: "provider_installation"},
@@ -115,13 +152,7 @@ var (
 // ReadSettings reads a CLI configuration, which may be JSON by its name. It passes over all
 // that is not about where packages come from. Errors quote nothing of the file.
 func ReadSettings(content []byte, name string) (s Settings, err error) {
-	var file *hcl.File
-	var diagnostics hcl.Diagnostics
-	if strings.HasSuffix(name, ".json") {
-		file, diagnostics = hcljson.Parse(content, name)
-	} else {
-		file, diagnostics = hclsyntax.ParseConfig(content, name, hcl.InitialPos)
-	}
+	file, diagnostics := Parse(content, name)
 	if err := unread(diagnostics); err != nil {
 		return s, err
 	}

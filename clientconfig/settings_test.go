@@ -17,6 +17,9 @@ host "registry.terraform.io" {
   }
 }
 provider_installation {
+  dev_overrides {
+    "hashicorp/null"    = "/home/dev/{ü}${"a"}"
+  }
   network_mirror {
     url     = "https://mirror.example.com/v1/mirror/"
     include = ["*/*/*"]
@@ -67,6 +70,8 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 		{"no URL", "provider_installation {\n network_mirror {\n url = \"mirror\"\n }\n}", "a.tfrc", "line 3 cannot be read: correct it"},
 		{"no pattern", "provider_installation {\n direct {\n include = [\"a\"]\n }\n}", "a.tfrc", "line 3 cannot be read: correct it"},
 		{"no list", "provider_installation {\n direct {\n include = 1\n }\n}", "a.tfrc", "line 3 cannot be read: correct it"},
+		{"after overrides", "provider_installation {\n dev_overrides {\n \"hashicorp/null\" = \"/ü\"\n }\n direct {\n include = 1\n }\n}", "a.tfrc", "line 6 cannot be read: correct it"},
+		{"overrides that do not end", "provider_installation {\n dev_overrides {\n \"hashicorp/null\" = \"/x\"\n", "a.tfrc", "line 3 cannot be read: correct it"},
 		{"no JSON", "{", "a.json", "line 1 cannot be read: correct it"},
 	} {
 		if _, err := ReadSettings([]byte(test.content), test.name); fmt.Sprint(err) != test.want {

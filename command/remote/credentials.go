@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	hcljson "github.com/hashicorp/hcl/v2/json"
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/zclconf/go-cty/cty"
 
@@ -131,17 +129,10 @@ func storedToken(ctx context.Context, hostname svchost.Hostname) (token, origin 
 	return token, "the credentials helper " + cli.Printable(helper.name), err
 }
 
-func parseSettings(content []byte, file string) (*hcl.File, hcl.Diagnostics) {
-	if strings.HasSuffix(file, ".json") {
-		return hcljson.Parse(content, file)
-	}
-	return hclsyntax.ParseConfig(content, file, hcl.InitialPos)
-}
-
 // tokenIn reads the token for a hostname from a configuration of the clients. It ignores
 // mistakes elsewhere in the file. Errors quote nothing of the file.
 func tokenIn(content []byte, file string, hostname svchost.Hostname) (string, error) {
-	parsed, diagnostics := parseSettings(content, file)
+	parsed, diagnostics := clientconfig.Parse(content, file)
 	if parsed != nil {
 		blocks, _, more := parsed.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "credentials", LabelNames: []string{"hostname"}}}})
 		diagnostics = append(diagnostics, more...)

@@ -19,6 +19,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/mod/semver"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
@@ -34,7 +35,7 @@ var helperSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "crede
 // helperIn reads the credentials_helper of a configuration; nil: it has none. It ignores
 // mistakes elsewhere in the file.
 func helperIn(content []byte, file string) (*credentialsHelper, error) {
-	parsed, _ := parseSettings(content, file)
+	parsed, _ := clientconfig.Parse(content, file)
 	if parsed == nil {
 		return nil, nil
 	}
