@@ -150,6 +150,9 @@ func tokenIn(content []byte, file string, hostname svchost.Hostname) (string, er
 		}
 	}
 	for _, d := range diagnostics {
+		if d.Summary == "Missing block label" { // {"credentials": {}}, as a logout leaves it
+			continue
+		}
 		if d.Severity == hcl.DiagError && d.Subject != nil {
 			return "", fmt.Errorf("%s: line %d cannot be read: correct it", cli.Printable(file), d.Subject.Start.Line)
 		}

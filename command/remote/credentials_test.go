@@ -25,6 +25,8 @@ func TestTokenIn(t *testing.T) {
 		{"after what cannot be read", ".terraformrc", "credentials \"registry.example.com\" {\n  token = \"secret\"\n}\na = [\n", "registry.example.com", "secret", ""},
 		{"none", ".terraformrc", "", "registry.example.com", "", ""},
 		{"a block without a token", ".terraformrc", "credentials \"registry.example.com\" {}\n", "registry.example.com", "", "its credentials for registry.example.com have no token"},
+		{"as a logout leaves it", "credentials.tfrc.json", `{"credentials": {}}`, "registry.example.com", "", ""},
+		{"no object of hosts", "credentials.tfrc.json", `{"credentials": {"registry.example.com": "secret"}}`, "registry.example.com", "", "cannot be read"},
 		{"a token that is no text", "credentials.tfrc.json", `{"credentials":{"registry.example.com":{"token":null}}}`, "registry.example.com", "", "have no token"},
 		{"a file that cannot be read", ".terraformrc", "credentials registry {\n  secret\n", "registry.example.com", "", "cannot be read"},
 		{"JSON that cannot be read", "credentials.tfrc.json", `{"credentials":{"registry.example.com":{"token":"secret`, "registry.example.com", "", "cannot be read"},
