@@ -358,6 +358,8 @@ func (k namespaceKeys) withKeys(keys []signing.PublicKey) ([]byte, error) {
 	file := bytes.NewBuffer(bytes.Clone(k.content))
 	if file.Len() == 0 {
 		file.WriteString(keysHeader)
+	} else if !bytes.HasSuffix(k.content, []byte("\n")) {
+		file.WriteByte('\n')
 	}
 	added := 0
 	for _, key := range keys {

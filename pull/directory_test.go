@@ -33,6 +33,16 @@ func TestAKeysFileStaysReadable(t *testing.T) {
 	}
 }
 
+// A key is a block of its own also in a file whose last line has no line break.
+func TestAKeysFileWithoutALastLineBreakGetsAKey(t *testing.T) {
+	k := namespaceKeys{content: []byte(keysHeader + "the key of 2024 has been removed")}
+	k.ring, _ = signing.ReadKeyring(k.content)
+	file, err := k.withKeys([]signing.PublicKey{{Armor: indextest.NewPublisher(t).PublicKey()}})
+	if ring, problems := signing.ReadKeyring(file); err != nil || len(ring.Keys()) != 1 || len(problems) > 0 {
+		t.Errorf("%d keys are read: %v, error %v", len(ring.Keys()), problems, err)
+	}
+}
+
 // An old copy of a key that has been extended is not written beside the extended one,
 // even if the origin still sends it. An extended copy is written.
 func TestAKeysFileGetsTheCopyThatCounts(t *testing.T) {

@@ -36,11 +36,14 @@ type block struct {
 	ended bool
 }
 
-// blocks finds the armor blocks of a file and skips the text around them.
+// blocks finds the armor blocks of a file and skips the text around them. Files that have been
+// put together may have the byte order mark of each, and no line break where one ended without it.
 func blocks(file []byte) []block {
+	file = bytes.ReplaceAll(file, []byte("\ufeff"), nil)
+	file = bytes.ReplaceAll(file, []byte("----------BEGIN "), []byte("-----\n-----BEGIN "))
 	var found []block
 	open := false
-	for line := range bytes.Lines(bytes.TrimPrefix(file, []byte("\ufeff"))) {
+	for line := range bytes.Lines(file) {
 		trimmed := string(bytes.TrimSpace(line))
 		rest, begins := strings.CutPrefix(trimmed, "-----BEGIN ")
 		if label, ok := strings.CutSuffix(rest, "-----"); begins && ok {

@@ -35,6 +35,8 @@ func TestReadKeyring(t *testing.T) {
 		{rule: "blocks one after another", file: append(bytes.Clone(one), two...), keys: "one two"},
 		{rule: "text between blocks", file: join(nil, two, one, nil), keys: "two one"},
 		{rule: "a byte order mark and CRLF", file: append([]byte("\ufeff"), crlf...), keys: "one"},
+		{rule: "files put together, each with a byte order mark", file: append(append([]byte("\ufeff"), crlf...), append([]byte("\ufeff"), two...)...), keys: "one two"},
+		{rule: "files put together, one of them without a last line break", file: append(bytes.TrimSpace(one), two...), keys: "one two"},
 		{rule: "a block of several keys is split", file: both, keys: "one two", problems: []string{"key block 1: clients cannot use key"}},
 		{rule: "the same key twice counts once", file: join(one, crlf), keys: "one"},
 		{rule: "a private key is refused and the rest stays", file: join(g.private("one"), two), keys: "two",

@@ -16,8 +16,10 @@ import (
 const unsignedLine = "unsigned"
 
 // SaysUnsigned reports whether a keys file says that its namespace is not signed, so that
-// its releases count as if the namespace had no keys.
-func SaysUnsigned(content []byte) bool { return strings.TrimSpace(string(content)) == unsignedLine }
+// its releases count as if the namespace had no keys. Some editors write a byte order mark first.
+func SaysUnsigned(content []byte) bool {
+	return strings.TrimSpace(strings.TrimPrefix(string(content), "\ufeff")) == unsignedLine
+}
 
 // A File has the keys that count for a namespace: the keys of its keys file, or of the
 // copy of a file that is gone or cannot be read.
@@ -57,7 +59,7 @@ func (k *File) isCutOff(last *File) bool {
 }
 
 // recordForm changes when other keys of a file are used.
-const recordForm = 1
+const recordForm = 2
 
 // A record is the form of a keys file in the memo.
 type record struct {
