@@ -35,7 +35,7 @@ func Changelog(files *content.Files) (found *content.ListedFile) {
 // Notes returns the section of a changelog about a version: the text between the heading of the
 // version and the heading that ends the section. It is empty if there is none.
 func Notes(text, version string) string {
-	lines := slices.Collect(strings.Lines(withoutReturns(text)))
+	lines := slices.Collect(strings.Lines(strings.TrimPrefix(withoutReturns(text), "\ufeff")))
 	headings := headingsOf(lines)
 	begin := headingOf(headings, version)
 	if begin < 0 {

@@ -28,6 +28,7 @@ func TestTheSectionOfAVersion(t *testing.T) {
 		{"with words before it", "# Changelog\n## Release v1.2.0 (stable)\na\n", "a"},
 		{"what is a heading in code only", "## 1.3.0\n```\n## 1.2.0\na\n```\n", ""},
 		{"headings in its code", "## 1.2.0\n~~~sh\n# a\n```\n# b\n~~~\nc\n## 1.1.0", "~~~sh\n# a\n```\n# b\n~~~\nc"},
+		{"a byte order mark before it", "\ufeff## 1.2.0\na\n## 1.1.0\n", "a"},
 		{"line breaks of Windows", "## 1.2.0\r\na\r\n## 1.1.0\r\n", "a"},
 		{"none", "", ""},
 	} {

@@ -163,6 +163,7 @@ func limited(source string) (_ string, cut bool) {
 	if !utf8.ValidString(source) {
 		source = strings.ToValidUTF8(source, "\uFFFD")
 	}
+	source = strings.TrimPrefix(source, "\uFEFF") // some editors write a byte order mark first
 	source = strings.ReplaceAll(source, "\x00", "\uFFFD")
 	return strings.ReplaceAll(source, "\r\n", "\n"), cut
 }

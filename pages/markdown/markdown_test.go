@@ -32,6 +32,7 @@ func TestReadme(t *testing.T) {
 	for _, c := range []struct{ rule, text, want string }{
 		{"a paragraph", "a *b* **c** `d` ~~e~~", "<p>a <em>b</em> <strong>c</strong> <code>d</code> <del>e</del></p>\n"},
 		{"the first heading is the second on the page", "# A", `<h2 id="readme-a">A` + anchor("readme-a") + "</h2>\n"},
+		{"a heading after a byte order mark", "\uFEFF# A", `<h2 id="readme-a">A` + anchor("readme-a") + "</h2>\n"},
 		{"a setext heading", "A\n=", `<h2 id="readme-a">A` + anchor("readme-a") + "</h2>\n"},
 		{"a heading that is HTML", `<h1 align="center">A</h1>`, `<h2 align="center" id="readme-a">A` + anchor("readme-a") + "</h2>"},
 		{"no heading is skipped", "# A\n#### B", `<h2 id="readme-a">A` + anchor("readme-a") + "</h2>\n" + `<h3 id="readme-b">B` + anchor("readme-b") + "</h3>\n"},
