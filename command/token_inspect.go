@@ -100,7 +100,7 @@ func inspectedToken(cmd *cobra.Command, file string) (string, error) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Paste the token, then press Enter and Ctrl-D.")
 	}
 	content, err := io.ReadAll(io.LimitReader(in, remote.MaxToken+1))
-	token := strings.TrimSpace(string(content))
+	token := remote.TrimToken(content)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("reading the token from %s: %w", origin, err)

@@ -120,13 +120,13 @@ func TestTokenInspect(t *testing.T) {
 	}
 }
 
-// The token can also come from a file.
+// The token can also come from a file, as PowerShell writes it.
 func TestTokenInspectOfAFile(t *testing.T) {
 	issuer := oidctest.NewIssuer(t)
 	config := configFile(t, onSiteRoute("registry.example.com", fmt.Sprintf(
 		`{"handler":"terraform_registry","root":"/srv/open","auth":[{"provider":"terraform_oidc","issuer":%q,"audience":["registry"]}]}`, issuer.URL)))
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(issuer.Mint(nil)+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("\ufeff"+issuer.Mint(nil)+"\r\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cmd := tokenCommand()

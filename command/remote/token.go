@@ -69,6 +69,12 @@ func (f TokenFinder) find(ctx context.Context, client *retryablehttp.Client) (fo
 	return t, err
 }
 
+// TrimToken returns the token in a file, without the line break and the byte order mark that
+// editors and shells write.
+func TrimToken(content []byte) string {
+	return strings.TrimSpace(strings.TrimPrefix(string(content), "\ufeff"))
+}
+
 // CheckToken checks that a token can be sent. The error names its origin and does not repeat
 // the token.
 func CheckToken(token, origin string) error {
@@ -84,7 +90,7 @@ func (f TokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) 
 		if err != nil {
 			return t, fmt.Errorf("--token-file: %w", err)
 		}
-		if t = (foundToken{secret: strings.TrimSpace(string(content)), origin: cli.Printable(f.file)}); t.secret == "" {
+		if t = (foundToken{secret: TrimToken(content), origin: cli.Printable(f.file)}); t.secret == "" {
 			return t, fmt.Errorf("--token-file: %s is empty", t.origin)
 		}
 		return t, nil

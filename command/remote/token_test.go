@@ -65,6 +65,8 @@ func TestTokenSources(t *testing.T) {
 	is("the environment", TokenFinder{}, "in-environment", "TF_TOKEN_registry_example_com")
 	file := commandtest.Write(t, t.TempDir(), "token", " in-file\n")
 	is("a file", TokenFinder{file: file}, "in-file", file)
+	file = commandtest.Write(t, t.TempDir(), "token", "\ufeffin-file\r\n")
+	is("a file with a byte order mark", TokenFinder{file: file}, "in-file", file)
 }
 
 func TestTokensThatCannotBeUsed(t *testing.T) {
