@@ -220,12 +220,15 @@ func (p Pin) equal(other Pin) bool {
 	return bytes.Equal(encodePins([]Pin{p}), encodePins([]Pin{other}))
 }
 
-// WritePins replaces the file with that name.
+// WritePins replaces the file with that name. Of a symbolic link, it replaces the target.
 func WritePins(name string, pins []Pin) error {
 	slices.SortFunc(pins, func(a, b Pin) int { return strings.Compare(a.Origin, b.Origin) })
 	content := encodePins(pins)
 	if _, err := parsePins(content); err != nil {
 		return fmt.Errorf("a checkpoint cannot be kept: %w", err)
+	}
+	if target, err := filepath.EvalSymlinks(name); err == nil {
+		name = target
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), PinsName+".*.tmp")
 	if err != nil {

@@ -1,6 +1,7 @@
 package verify_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,7 +51,8 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// Whoever writes the file leaves what others have written to it since it was read.
+// Whoever writes the file leaves what others have written to it since it was read. Folders may
+// share the file by links.
 func TestUpdatePins(t *testing.T) {
 	signers, keys := make(map[string]note.Signer), make(map[string]string)
 	pin := func(origin string, size int64, hosts ...string) verify.Pin {
@@ -76,9 +78,11 @@ func TestUpdatePins(t *testing.T) {
 		{"the log was kept meanwhile", nil, []verify.Pin{newer}, []verify.Pin{old}, []verify.Pin{newer}},
 		{"another host", []verify.Pin{pin("one", 1, "a")}, []verify.Pin{pin("one", 1, "a", "b")}, []verify.Pin{pin("one", 1, "a", "c")}, []verify.Pin{pin("one", 1, "a", "b", "c")}},
 	} {
-		name := filepath.Join(t.TempDir(), "file")
+		file := filepath.Join(t.TempDir(), "file")
+		name := file
 		if test.now != nil {
-			if err := verify.WritePins(name, slices.Clone(test.now)); err != nil {
+			name = filepath.Join(t.TempDir(), "link")
+			if err := errors.Join(verify.WritePins(file, slices.Clone(test.now)), os.Symlink(file, name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -86,11 +90,11 @@ func TestUpdatePins(t *testing.T) {
 			t.Errorf("%s: %v", test.rule, err)
 			continue
 		}
-		got, err := os.ReadFile(name)
+		got, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := name + ".want"
+		want := file + ".want"
 		if err := verify.WritePins(want, test.want); err != nil {
 			t.Fatal(err)
 		}
