@@ -102,11 +102,11 @@ func (s *Settings) Add(other Settings) {
 	}
 }
 
-// Parse parses a CLI configuration, which may be JSON by its name. It leaves out what is in
-// dev_overrides: clients read an older HCL than this package, and their manual writes the names
-// there in quotes, which the newer one refuses.
+// Parse parses a CLI configuration. As for clients, it is JSON if it begins as JSON does, whatever its
+// name is. Parse leaves out what is in dev_overrides: clients read an older HCL than this package,
+// and their manual writes the names there in quotes, which the newer one refuses.
 func Parse(content []byte, name string) (*hcl.File, hcl.Diagnostics) {
-	if strings.HasSuffix(name, ".json") {
+	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
 		return hcljson.Parse(content, name)
 	}
 	return hclsyntax.ParseConfig(withoutOverrides(content), name, hcl.InitialPos)
@@ -149,8 +149,8 @@ var (
 	methodSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "url"}, {Name: "include"}, {Name: "exclude"}}}
 )
 
-// ReadSettings reads a CLI configuration, which may be JSON by its name. It passes over all
-// that is not about where packages come from. Errors quote nothing of the file.
+// ReadSettings reads a CLI configuration. It passes over all that is not about where packages
+// come from. Errors quote nothing of the file.
 func ReadSettings(content []byte, name string) (s Settings, err error) {
 	file, diagnostics := Parse(content, name)
 	if err := unread(diagnostics); err != nil {

@@ -80,6 +80,20 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 	}
 }
 
+// A file is JSON or not by its content, as for clients.
+func TestSettingsInJSON(t *testing.T) {
+	const want = "map[a.example.com:map[modules.v1:https://b/]]"
+	for _, name := range []string{".terraformrc", "a.tfrc.json"} {
+		s, err := ReadSettings([]byte(" \n"+`{"host":{"a.example.com":{"services":{"modules.v1":"https://b/"}}}}`), name)
+		if got := fmt.Sprint(s.Services); err != nil || got != want {
+			t.Errorf("%s: %s, %v", name, got, err)
+		}
+	}
+	if _, err := ReadSettings([]byte("plugin_cache_dir = \"/var/cache\"\n"), "a.tfrc.json"); err != nil {
+		t.Error(err)
+	}
+}
+
 // The settings that the registry prints are read again.
 func TestPrintedSettingsAreRead(t *testing.T) {
 	r := Registry{Hostnames: []string{"registry.example.com"}, URL: services, HostsProviders: true}

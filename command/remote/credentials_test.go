@@ -16,6 +16,9 @@ func TestTokenIn(t *testing.T) {
 		{"beside other settings", ".tofurc", "plugin_cache_dir = \"$HOME/cache\"\nprovider_installation {\n  direct {}\n}\ncredentials \"registry.example.com\" {\n  token = \"secret\"\n}\n", "registry.example.com", "secret", ""},
 		{"of another host, beside overrides as the manual of the clients writes them", ".terraformrc", "provider_installation {\n  dev_overrides {\n    \"hashicorp/null\" = \"/home/dev/null\"\n  }\n  direct {}\n}\n", "registry.example.com", "", ""},
 		{"as a login stores it", "credentials.tfrc.json", `{"credentials":{"registry.example.com":{"token":"secret"}}}`, "registry.example.com", "secret", ""},
+		{"JSON by its content, whatever its name", ".terraformrc", `
+{"credentials":{"registry.example.com":{"token":"secret"}}}`, "registry.example.com", "secret", ""},
+		{"an empty file", "credentials.tfrc.json", "", "registry.example.com", "", ""},
 		{"a token is no template", "credentials.tfrc.json", `{"credentials":{"registry.example.com":{"token":"$${x}"}}}`, "registry.example.com", "$${x}", ""},
 		{"with a port", "credentials.tfrc.json", `{"credentials":{"registry.example.com:8443":{"token":"secret"}}}`, "registry.example.com:8443", "secret", ""},
 		{"the default port is none", ".terraformrc", "credentials \"registry.example.com:443\" {\n  token = \"secret\"\n}\n", "registry.example.com", "secret", ""},
