@@ -1,14 +1,11 @@
 package clientconfig
 
 import (
-	"bytes"
 	"fmt"
 	"net/url"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
-	hcljson "github.com/hashicorp/hcl/v2/json"
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/zclconf/go-cty/cty"
 
@@ -100,42 +97,6 @@ func (s *Settings) Add(other Settings) {
 	if len(s.methods) == 0 {
 		s.methods = other.methods
 	}
-}
-
-// Parse parses a CLI configuration. As for clients, it is JSON if it begins as JSON does, whatever its
-// name is. Parse leaves out what is in dev_overrides: clients read an older HCL than this package,
-// and their manual writes the names there in quotes, which the newer one refuses.
-func Parse(content []byte, name string) (*hcl.File, hcl.Diagnostics) {
-	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
-		return hcljson.Parse(content, name)
-	}
-	return hclsyntax.ParseConfig(withoutOverrides(content), name, hcl.InitialPos)
-}
-
-// withoutOverrides returns the content with spaces for all between the braces of dev_overrides,
-// so that the lines of all else stay the same.
-func withoutOverrides(content []byte) []byte {
-	tokens, _ := hclsyntax.LexConfig(content, "", hcl.InitialPos)
-	content = bytes.Clone(content)
-	begin, depth := 0, 0 // of the braces that are open
-	for i, t := range tokens {
-		switch {
-		case t.Type == hclsyntax.TokenOBrace && depth > 0:
-			depth++
-		case t.Type == hclsyntax.TokenOBrace && i > 0 && string(tokens[i-1].Bytes) == "dev_overrides":
-			begin, depth = t.Range.End.Byte, 1
-		case t.Type == hclsyntax.TokenCBrace && depth > 0:
-			if depth--; depth > 0 {
-				continue
-			}
-			for j := begin; j < t.Range.Start.Byte; j++ {
-				if content[j] != '\n' {
-					content[j] = ' '
-				}
-			}
-		}
-	}
-	return content
 }
 
 var (

@@ -63,6 +63,25 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// Clients read an older HCL, in which a line may have more than one block or argument.
+func TestSettingsInFewLines(t *testing.T) {
+	for _, content := range []string{
+		`provider_installation { network_mirror { url = "https://mirror/" } direct { exclude = ["*/*/*"]}}`,
+		`provider_installation { dev_overrides { "hashicorp/null" = "/home/dev" } network_mirror { url = "https://mirror/" include = ["*/*/*"] } } plugin_cache_dir = "${x["a"]}"`,
+		"host \"a.example.com\" { services = { \"modules.v1\" = \"https://b/\", \"login.v1\" = { client = \"a\", ports = [1, 2] } } }\r\nprovider_installation {\r\n  network_mirror { # the mirror\r\n    url = \"https://mirror/\", include = [\r\n\"*/*/*\"] } }\r\n",
+	} {
+		s, err := ReadSettings([]byte(content), "a.tfrc")
+		if err != nil {
+			t.Errorf("%v in\n%s", err, content)
+			continue
+		}
+		mirrors, direct := s.Mirrors(address.Address{Hostname: "registry.terraform.io", Namespace: "acme", Name: "demo"})
+		if got := fmt.Sprint(mirrors, direct); got != "[https://mirror/] false" {
+			t.Errorf("the mirrors are %s by\n%s", got, content)
+		}
+	}
+}
+
 func TestSettingsThatCannotBeRead(t *testing.T) {
 	for _, test := range []struct{ rule, content, name, want string }{
 		{"no HCL", "a {", "a.tfrc", "line 1 cannot be read: correct it"},
@@ -72,6 +91,10 @@ func TestSettingsThatCannotBeRead(t *testing.T) {
 		{"no list", "provider_installation {\n direct {\n include = 1\n }\n}", "a.tfrc", "line 3 cannot be read: correct it"},
 		{"after overrides", "provider_installation {\n dev_overrides {\n \"hashicorp/null\" = \"/ü\"\n }\n direct {\n include = 1\n }\n}", "a.tfrc", "line 6 cannot be read: correct it"},
 		{"overrides that do not end", "provider_installation {\n dev_overrides {\n \"hashicorp/null\" = \"/x\"\n", "a.tfrc", "line 3 cannot be read: correct it"},
+		{"in few lines, no HCL", "provider_installation { direct {} }\na = [", "a.tfrc", "line 1 cannot be read: correct it"},
+		{"in few lines, no URL", "provider_installation { direct {}\n network_mirror { url = \"mirror\" include = [] } }", "a.tfrc", "line 2 cannot be read: correct it"},
+		{"in few lines, no hostname", "a = 1 b = 2\nhost \"a b\" {}", "a.tfrc", "line 2 cannot be read: correct it"},
+		{"in few lines, no label", "a = 1 b = 2\n\nhost {}", "a.tfrc", "line 3 cannot be read: correct it"},
 		{"no JSON", "{", "a.json", "line 1 cannot be read: correct it"},
 	} {
 		if _, err := ReadSettings([]byte(test.content), test.name); fmt.Sprint(err) != test.want {
@@ -106,6 +129,7 @@ func TestPrintedSettingsAreRead(t *testing.T) {
 
 func FuzzReadSettings(f *testing.F) {
 	f.Add([]byte(sampleSettings), false)
+	f.Add([]byte("a = 1 b = \"${c[{d=2, e={}}]}\" f { g \"h\" {} # i\n } j = <<K\nl\nK\n"), false)
 	f.Add([]byte(`{"host":{"a.example.com":{"services":{"modules.v1":"https://b/"}}}}`), true)
 	f.Fuzz(func(t *testing.T, content []byte, json bool) {
 		name := "a"

@@ -15,6 +15,7 @@ func TestTokenIn(t *testing.T) {
 		{"in a block", ".terraformrc", "credentials \"registry.example.com\" {\n  token = \"secret\"\n}\n", "registry.example.com", "secret", ""},
 		{"beside other settings", ".tofurc", "plugin_cache_dir = \"$HOME/cache\"\nprovider_installation {\n  direct {}\n}\ncredentials \"registry.example.com\" {\n  token = \"secret\"\n}\n", "registry.example.com", "secret", ""},
 		{"of another host, beside overrides as the manual of the clients writes them", ".terraformrc", "provider_installation {\n  dev_overrides {\n    \"hashicorp/null\" = \"/home/dev/null\"\n  }\n  direct {}\n}\n", "registry.example.com", "", ""},
+		{"in one line with all", ".terraformrc", `provider_installation { direct { exclude = ["a/b"] } } credentials "registry.example.com" { token = "secret" }`, "registry.example.com", "secret", ""},
 		{"as a login stores it", "credentials.tfrc.json", `{"credentials":{"registry.example.com":{"token":"secret"}}}`, "registry.example.com", "secret", ""},
 		{"JSON by its content, whatever its name", ".terraformrc", `
 {"credentials":{"registry.example.com":{"token":"secret"}}}`, "registry.example.com", "secret", ""},
