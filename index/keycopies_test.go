@@ -266,6 +266,12 @@ func TestLostKeysFile(t *testing.T) {
 			map[string]string{"1.0.0": byRegistry, "1.1.0": byRegistry, "1.2.0": byRegistry, "1.3.0": byRegistry},
 		},
 		{
+			"it says so as PowerShell writes it", func(k *keyedTree) {
+				k.Write("keys/acme.asc", "\xff\xfe"+strings.Join(strings.Split("unsigned\r\n", ""), "\x00")+"\x00")
+			},
+			map[string]string{"1.0.0": byRegistry, "1.1.0": byRegistry, "1.2.0": byRegistry, "1.3.0": byRegistry},
+		},
+		{
 			"that word in another case is no keys file", func(k *keyedTree) { k.Write("keys/acme.asc", "Unsigned\n") },
 			map[string]string{"1.0.0": "unknown_key", "1.1.0": "unknown_key", "1.2.0": "unknown_key", "1.3.0": byRegistry},
 		},

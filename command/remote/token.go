@@ -70,9 +70,13 @@ func (f TokenFinder) find(ctx context.Context, client *retryablehttp.Client) (fo
 }
 
 // TrimToken returns the token in a file, without the line break and the byte order mark that
-// editors and shells write.
+// editors and shells write. PowerShell writes UTF-16.
 func TrimToken(content []byte) string {
-	return strings.TrimSpace(strings.TrimPrefix(string(content), "\ufeff"))
+	text := strings.TrimPrefix(string(content), "\ufeff")
+	if utf16, ok := strings.CutPrefix(text, "\xff\xfe"); ok {
+		text = strings.ReplaceAll(utf16, "\x00", "")
+	}
+	return strings.TrimSpace(text)
 }
 
 // CheckToken checks that a token can be sent. The error names its origin and does not repeat

@@ -67,6 +67,8 @@ func TestTokenSources(t *testing.T) {
 	is("a file", TokenFinder{file: file}, "in-file", file)
 	file = commandtest.Write(t, t.TempDir(), "token", "\ufeffin-file\r\n")
 	is("a file with a byte order mark", TokenFinder{file: file}, "in-file", file)
+	file = commandtest.Write(t, t.TempDir(), "token", "\xff\xfei\x00n\x00\r\x00\n\x00")
+	is("a file in UTF-16", TokenFinder{file: file}, "in", file)
 }
 
 func TestTokensThatCannotBeUsed(t *testing.T) {

@@ -16,9 +16,14 @@ import (
 const unsignedLine = "unsigned"
 
 // SaysUnsigned reports whether a keys file says that its namespace is not signed, so that
-// its releases count as if the namespace had no keys. Some editors write a byte order mark first.
+// its releases count as if the namespace had no keys. Some editors write a byte order mark
+// first, and PowerShell writes UTF-16.
 func SaysUnsigned(content []byte) bool {
-	return strings.TrimSpace(strings.TrimPrefix(string(content), "\ufeff")) == unsignedLine
+	text := strings.TrimPrefix(string(content), "\ufeff")
+	if utf16, ok := strings.CutPrefix(text, "\xff\xfe"); ok {
+		text = strings.ReplaceAll(utf16, "\x00", "")
+	}
+	return strings.TrimSpace(text) == unsignedLine
 }
 
 // A File has the keys that count for a namespace: the keys of its keys file, or of the
