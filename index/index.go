@@ -172,17 +172,19 @@ const closePatience = 5 * time.Second
 func (x *Index) Close() error {
 	x.cancel()
 	x.start.Do(func() {}) // Start has no effect from now on
-	closed := make(chan struct{})
+	stopped, closed := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(closed)
 		x.done.Wait()
 		x.stopResting()
 		x.queue.Close()
+		close(stopped)
 		x.finishSharing()
 		x.saving.Close()
 	}()
 	select {
-	case <-closed:
+	case <-stopped:
+		<-closed
 	case <-time.After(closePatience):
 	}
 	return nil
