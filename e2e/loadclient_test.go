@@ -69,7 +69,8 @@ func never(string, string) bool { return false }
 // get sends a request and checks the answer against the rules.
 func (c *loadClient) get(kind, path string, comesAndGoes bool) Response {
 	answer, err := fetch(c.http, host+path)
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+	// Each connection of the client may have been idle when its server ended.
+	for tries := 0; tries < 3 && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)); tries++ {
 		c.count("connections closed unanswered")
 		answer, err = fetch(c.http, host+path)
 	}
