@@ -14,7 +14,8 @@ import (
 const maxConstraint = 8 << 10
 
 // Constraint returns the type that values of the variable must have, or the type any if it
-// has none. The error means that clients refuse the type.
+// has none. The error means that clients refuse the type. The defaults of optional attributes
+// are not looked at, because whoever wrote the module chose how long it takes to compute them.
 func (v *Variable) Constraint() (cty.Type, error) {
 	switch {
 	case v.Type == "":
@@ -32,9 +33,18 @@ func (v *Variable) Constraint() (cty.Type, error) {
 	case "map":
 		return cty.Map(cty.DynamicPseudoType), nil
 	}
-	constraint, _, problems := typeexpr.TypeConstraintWithDefaults(expression)
+	_ = hclsyntax.VisitAll(expression, withoutDefault)
+	constraint, problems := typeexpr.TypeConstraint(expression)
 	if problems.HasErrors() {
 		return cty.NilType, problems
 	}
 	return constraint, nil
+}
+
+// withoutDefault removes the default from optional(TYPE, DEFAULT).
+func withoutDefault(node hclsyntax.Node) hcl.Diagnostics {
+	if call, ok := node.(*hclsyntax.FunctionCallExpr); ok && call.Name == "optional" && len(call.Args) == 2 {
+		call.Args = call.Args[:1]
+	}
+	return nil
 }

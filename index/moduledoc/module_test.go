@@ -289,12 +289,16 @@ func TestConstraints(t *testing.T) {
 		"":                                    "dynamic",
 		"string":                              "string",
 		"map(object({ a = optional(bool) }))": "map of object",
-		"list":                                "list of dynamic",
-		"map":                                 "map of dynamic",
-		"set":                                 "", // clients refuse it
-		"nonsense":                            "",
-		"[":                                   "",
-		strings.Repeat("list(", 5000):         "",
+		"object({ a = optional(list(object({ b = optional(number, 1) })), []) })": "object",
+		"object({ a = optional(string, 1, 2) })":                                  "",
+		"object({ a = optional(string, 1e999999999) })":                           "object", // as text, the number has a gigabyte
+		"object({ a = optional(any, " + strings.Repeat("[for a in [0,1,2,3,4,5,6,7,8,9] : ", 20) + "a" + strings.Repeat("]", 20) + ") })": "object",
+		"list":                        "list of dynamic",
+		"map":                         "map of dynamic",
+		"set":                         "", // clients refuse it
+		"nonsense":                    "",
+		"[":                           "",
+		strings.Repeat("list(", 5000): "",
 	} {
 		v := Variable{Type: written}
 		constraint, err := v.Constraint()
