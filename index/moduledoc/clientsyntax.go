@@ -21,11 +21,11 @@ import (
 
 // Limits of judging files.
 const (
-	maxJudged    = 256 << 10 // bytes of a file
-	maxNested    = 200       // brackets, strings and signs that are open at once
-	maxQuestions = 5_000     // conditions in a file, each perhaps nested in the one before
-	maxObjects   = 2_000     // brackets in a JSON file, including brackets in strings
-	maxEffort    = 128 << 20 // of all files of a package, roughly in bytes to copy
+	maxJudged  = 256 << 10 // bytes of a file
+	maxNested  = 200       // brackets, strings and signs that are open at once
+	maxInside  = 5_000     // signs ?, * and %{ in a file, each perhaps nested in the one before
+	maxObjects = 2_000     // brackets in a JSON file, including brackets in strings
+	maxEffort  = 128 << 20 // of all files of a package, roughly in bytes to copy
 )
 
 // refusal returns the first error for which clients refuse a configuration file, whose path
@@ -69,10 +69,11 @@ func refusal(name string, content []byte, effort *int) (p *Problem) {
 }
 
 // effortOf estimates the effort of parsing tokens beyond reading them once. ok is false if
-// the parser would recurse too deeply.
+// that is too much, or the parser would recurse too deeply.
 func effortOf(tokens hclsyntax.Tokens) (effort int, ok bool) {
 	var open nesting
-	signs, questions, names, text := 0, 0, 0, 0
+	var joined []int // of each open string and heredoc, how many of its texts are joined to the text before
+	signs, inside, names, text := 0, 0, 0, 0
 	for _, t := range tokens {
 		open.add(t.Type)
 		switch t.Type {
@@ -82,19 +83,33 @@ func effortOf(tokens hclsyntax.Tokens) (effort int, ok bool) {
 		default:
 			signs = 0
 		}
+		before := text
+		text = 0
+		last := len(joined) - 1
 		switch t.Type {
-		case hclsyntax.TokenQuestion:
-			questions++
+		case hclsyntax.TokenQuestion, hclsyntax.TokenStar, hclsyntax.TokenTemplateControl:
+			inside++
 		case hclsyntax.TokenDoubleColon: // the parser copies the name so far
 			names += len(t.Bytes)
 			effort += names
+		case hclsyntax.TokenOQuote, hclsyntax.TokenOHeredoc:
+			joined = append(joined, 0)
+		case hclsyntax.TokenCQuote, hclsyntax.TokenCHeredoc:
+			joined = joined[:max(last, 0)]
 		case hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit: // the parser copies the lines of a heredoc so far
-			text += len(t.Bytes)
+			text = before + len(t.Bytes)
 			effort += text
-			continue
+			if before > 0 && last >= 0 {
+				joined[last]++
+			}
 		}
-		text = 0
-		if len(open.open)+signs > maxNested || questions > maxQuestions {
+		switch t.Type {
+		case hclsyntax.TokenStringLit, hclsyntax.TokenQuotedLit, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			if last >= 0 { // each text that is joined moves the parts after it
+				effort += joined[last]
+			}
+		}
+		if len(open.open)+signs > maxNested || inside > maxInside || effort > maxEffort {
 			return 0, false
 		}
 	}

@@ -90,7 +90,10 @@ func TestFilesThatAreNotJudged(t *testing.T) {
 		"brackets": "a = " + fill("("), "lists": "a = " + fill("["), "objects": "a = " + fill("{a="), "blocks": fill("a {\n"),
 		"calls": "a = " + fill("f("), "loops": "a = " + fill("[for a in "), "strings": "a = " + fill(`"${`),
 		"not": "a = " + fill("!"), "not, on lines": "a = (" + fill("!\n"), "minus": "a = " + fill("- "), "conditions": "a = " + fill("b?c:"),
+		"splats": "a = b" + fill("[*]") + "\nb =\n", "splats, on lines": "a = (b" + fill("[\n*]"), "conditions in a string": `a = "` + fill("%{if b}"),
+		"loops in a heredoc": "a = <<E\n" + fill("%{for b in c}"),
 		"lines of a heredoc": "a = <<E\n" + fill("x\n") + "E\n", "a heredoc that does not end": fill("a = <<E\n"),
+		"expressions in a heredoc": "a = <<E\n" + fill(" ${b}\n") + "E\nb =\n", "expressions after a text": "a = <<E\n" + strings.Repeat("x\n", 10_000) + fill("${b}")[20_000:] + "\nE\nb =\n",
 		"names of functions": "a = b" + fill("::c") + "()",
 		"a larger file":      fill("#\n") + fill("#\n") + "a =\n",
 	} {
@@ -108,7 +111,7 @@ func TestFilesThatAreNotJudged(t *testing.T) {
 		})
 	}
 	t.Run("all files together", func(t *testing.T) {
-		heredoc := "a = <<E\n" + strings.Repeat("x\n", 6000) + "E\nb =\n" // less than a third of the effort that is left
+		heredoc := "a = <<E\n" + strings.Repeat("x\n", 5000) + "E\nb =\n" // less than a third of the effort that is left
 		fsys := make(fstest.MapFS)
 		for i := range 9 {
 			fsys[fmt.Sprintf("%d.tf", i)] = &fstest.MapFile{Data: []byte(heredoc)}
