@@ -148,7 +148,7 @@ func TestNestingIsBounded(t *testing.T) {
 	before := debug.SetMaxStack(8 << 20) // one more frame a byte would exceed it
 	defer debug.SetMaxStack(before)
 	for _, opening := range []string{"[", "(", "{", "a {", "!", "-", `"${`, "a?", "a[*].", "a.*.", "%{if a}", "f(", "{a=", "a ? b : "} {
-		for _, format := range []string{"owner = %s", "owner = %s\nwithdrawn \"1.0.0\" {}", "owner = \"%s\"", "withdrawn \"1.0.0\" {\n%s", "%s"} {
+		for _, format := range []string{"owner = %s", "owner = 1" + strings.Repeat("]", 30_000) + "\nowner = %.30000s", "owner = %s\nwithdrawn \"1.0.0\" {}", "owner = \"%s\"", "withdrawn \"1.0.0\" {\n%s", "%s"} {
 			const size = 64<<10 - 100
 			m, problems := registryhcl.Parse(fmt.Appendf(nil, format, strings.Repeat(opening, size/len(opening))))
 			if len(problems) == 0 && m.Owner == "" {
