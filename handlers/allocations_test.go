@@ -1,9 +1,11 @@
 package handlers_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
@@ -46,6 +48,30 @@ func TestDocumentsLeaveLittleGarbage(t *testing.T) {
 			t.Errorf("GET %s: more than %d bytes are allocated", path, most)
 		}
 	}
+}
+
+// Lists are kept by their queries, which anyone can make long although nothing is found.
+func TestKeptListsDoNotKeepQueries(t *testing.T) {
+	const requests = 1000
+	g := registry(scan(t, indextest.New(t).Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")))
+	query := "/v1/modules/search?q=%d" + strings.Repeat("%%01", 240) + "&provider=" + strings.Repeat("%%01", 250) + "&namespace=" + strings.Repeat("%%01", 250)
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before := heap()
+	for i := range requests {
+		w := httptest.NewRecorder()
+		if g.ServeHTTP(w, httptest.NewRequest(http.MethodGet, home+fmt.Sprintf(query, i), nil)); w.Code != http.StatusOK {
+			t.Fatalf("status %d", w.Code)
+		}
+	}
+	if grown := int64(heap() - before); grown > requests*1500 {
+		t.Errorf("%d lists without an entry take %d bytes", requests, grown)
+	}
+	runtime.KeepAlive(g)
 }
 
 // An Exchange that is kept describes its request, also after the next.

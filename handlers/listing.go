@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"crypto/sha256"
 	"net/http"
 	"slices"
 	"strings"
@@ -126,8 +127,11 @@ type derivedID struct {
 	address address.Address
 	merged  bool // together with the address without HOSTNAME
 	version string
-	query   string // the query of a list, with its path
 	counts  uint64 // the generation of the counts of downloads
+
+	// query is the digest of the query of a list, with its path. A query may be much longer
+	// than the list, and what is kept is bounded by the size of the lists.
+	query [sha256.Size]byte
 }
 
 // Bounds of a derivation, in bytes. Anyone can ask by any number of names and for any

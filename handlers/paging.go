@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -96,7 +97,7 @@ func (g *Registry) writeList(w http.ResponseWriter, r *request, encode func(*lis
 	}
 	l := r.list
 	return g.writeDerived(w, r, derivedID{
-		listingID: id, kind: r.Kind, query: l.path + "?" + l.pageQuery(l.offset) + " " + l.searched.String(),
+		listingID: id, kind: r.Kind, query: sha256.Sum256([]byte(l.path + "?" + l.pageQuery(l.offset) + " " + l.searched.String())),
 	}, func() (*wire.Document, error) {
 		return encode(g.listing(r.snapshot, id, subject))
 	})
