@@ -112,6 +112,7 @@ func Resources(from, to *moduledoc.Package) (found []Change) {
 type comparer struct {
 	submodule string
 	found     []Change
+	effort    int // see narrows
 }
 
 func (c *comparer) add(one Change) {
@@ -125,7 +126,7 @@ func (c *comparer) client(from, to string) {
 		return
 	}
 	c.add(Change{
-		Kind: Changed, What: "client", Name: "terraform", Breaking: narrows(from, to),
+		Kind: Changed, What: "client", Name: "terraform", Breaking: c.narrows(from, to),
 		Details: []Detail{{"version", orAny(from), orAny(to)}},
 	})
 }
@@ -252,7 +253,7 @@ func (c *comparer) provider(from, to *moduledoc.Provider) {
 	}
 	if !sameConstraints(from.Version, to.Version) {
 		one.Details = append(one.Details, Detail{"version", orAny(from.Version), orAny(to.Version)})
-		one.Breaking = one.Breaking || narrows(from.Version, to.Version)
+		one.Breaking = one.Breaking || c.narrows(from.Version, to.Version)
 	}
 	if from.Aliases != to.Aliases {
 		one.Details = append(one.Details, Detail{"configurations", orNone(from.Aliases), orNone(to.Aliases)})

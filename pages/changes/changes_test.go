@@ -134,6 +134,8 @@ func TestTypesThatAcceptWhatWasAccepted(t *testing.T) {
 		{"a number for text", "string", "number", false},
 		{"lists of text for lists of numbers", "map(list(number))", "map(list(string))", true},
 		{"a set for a list loses their order", "list(string)", "set(string)", false},
+		{"a tuple of the same", "object({ a = tuple([string]) })", "object({ a = tuple([string]), b = optional(bool) })", true},
+		{"a tuple of others", "tuple([number])", "tuple([string])", false},
 		{"anything", "map(string)", "any", true},
 		{"what cannot be read is not known to be good", "map(string)", "map(", false},
 		{"what is too deep to be read is not known to be good", strings.Repeat("list(", depth) + "number" + strings.Repeat(")", depth), strings.Repeat("list(", depth) + "string" + strings.Repeat(")", depth), false},
@@ -235,6 +237,29 @@ func TestChangesOfRequirements(t *testing.T) {
 				t.Errorf("got %q", got)
 			}
 		})
+	}
+}
+
+// Comparing constraints takes time that grows with the square of their parts, and a module may
+// require many providers: not all constraints of hundreds of parts are judged.
+func TestEffortOfComparingConstraintsIsBounded(t *testing.T) {
+	for parts, want := range map[int]int{2: 200, 200: 1} {
+		var from, to moduledoc.Module
+		for i := range 200 {
+			var old, now strings.Builder
+			for j := range parts {
+				fmt.Fprintf(&old, "!= %d, ", 2*j)
+				fmt.Fprintf(&now, "!= %d, ", 2*j+1)
+			}
+			name := fmt.Sprintf("p%d", i)
+			from.Providers = append(from.Providers, moduledoc.Provider{Name: name, Version: old.String() + "> 0"})
+			to.Providers = append(to.Providers, moduledoc.Provider{Name: name, Version: now.String() + "> 1"})
+		}
+		found := changesOf(root(from), root(to))
+		breaking := slices.DeleteFunc(slices.Clone(found), func(s string) bool { return !strings.HasPrefix(s, "breaking") })
+		if len(found) != 200 || len(breaking) != want {
+			t.Errorf("of %d parts: %d changes, of which %d are breaking", parts, len(found), len(breaking))
+		}
 	}
 }
 

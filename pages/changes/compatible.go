@@ -46,10 +46,10 @@ func acceptsType(now, old *moduledoc.Variable) bool {
 }
 
 // accepts reports whether every value of the old type certainly fits the new one, and
-// the new type ignores no attribute.
+// the new type ignores no attribute. It looks at each part of a type once.
 func accepts(now, old cty.Type) bool {
 	switch {
-	case now == cty.DynamicPseudoType, now.Equals(old):
+	case now == cty.DynamicPseudoType:
 		return true
 	case now == cty.String && (old == cty.Number || old == cty.Bool):
 		return true // clients convert them
@@ -71,7 +71,7 @@ func accepts(now, old cty.Type) bool {
 		}
 		return true
 	}
-	return false
+	return now.Equals(old)
 }
 
 // sameSource reports whether two sources name the same provider, whatever their spelling. A
@@ -110,10 +110,18 @@ func sameConstraints(a, b string) bool {
 	return errA == nil && errB == nil && ca.String() == cb.String()
 }
 
+// maxEffort limits the effort of narrows for two versions of a module, whose constraints may
+// have hundreds of parts each. Those of real modules take a thousandth of it.
+const maxEffort = 1 << 18
+
 // narrows reports whether the constraints to refuse a version that from allows. Only
 // their boundaries make a difference, so it tries only the versions around the
-// boundaries.
-func narrows(from, to string) bool {
+// boundaries. That takes time that grows with the square of their number.
+func (c *comparer) narrows(from, to string) bool {
+	parts := strings.Count(from, ",") + strings.Count(to, ",") + 2
+	if c.effort += parts * parts; c.effort > maxEffort {
+		return false
+	}
 	old, errOld := address.ParseConstraints(from)
 	now, errNow := address.ParseConstraints(to)
 	if errOld != nil || errNow != nil {
