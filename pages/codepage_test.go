@@ -204,15 +204,31 @@ func TestSelectsOfVersionsAreBounded(t *testing.T) {
 }
 
 // A list of changes counts the entries that it leaves out.
-func TestChangesOfResourcesAreBounded(t *testing.T) {
-	var b strings.Builder
-	for i := range maxResourceChanges + 7 {
-		fmt.Fprintf(&b, "resource \"a_b\" \"r%d\" {}\n", i)
+func TestChangesAreBounded(t *testing.T) {
+	numbered := func(format string, n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format+"\n", i)
+		}
+		return b.String()
 	}
-	files := indextest.New(t).Write("modules/acme/net/aws/1.0.0/main.tf", "# a module").Write("modules/acme/net/aws/1.1.0/main.tf", b.String())
-	body := siteOf(t, snapshotOf(t, files)).get(net+"?tab=changes", "").Body.String()
-	if !strings.Contains(body, "7 more resources were added or removed.") {
-		t.Error("nothing says that some are left out")
+	for _, test := range []struct{ rule, added, listed, said string }{
+		{"resources", numbered(`resource "a_b" "r%d" {}`, maxResourceChanges+7), "r0<", "7 more resources were added or removed."},
+		{
+			"inputs and outputs, of which the breaking ones come first",
+			numbered(`output "o%d" {}`, maxChanges-1900+7) + numbered(`variable "v%d" {}`, 1900), "v1899<", "7 more changes are not listed.",
+		},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			files := indextest.New(t).Write("modules/acme/net/aws/1.0.0/main.tf", "# a module").Write("modules/acme/net/aws/1.1.0/main.tf", test.added)
+			body := siteOf(t, snapshotOf(t, files)).get(net+"?tab=changes", "").Body.String()
+			if !strings.Contains(body, test.said) {
+				t.Error("nothing says that some are left out")
+			}
+			if !strings.Contains(body, test.listed) {
+				t.Errorf("%s is left out", test.listed)
+			}
+		})
 	}
 }
 

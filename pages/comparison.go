@@ -27,7 +27,8 @@ type comparison struct {
 
 	// Groups have the changes of the root and of each submodule.
 	Groups  []changeGroup
-	LeftOut int // resources that are not in the groups
+	Hidden  int // changes of the interface that are not in the groups
+	LeftOut int // resources that are not
 	Verdict changes.Verdict
 
 	// Notes are the section of the changelog about the newer version.
@@ -70,8 +71,9 @@ type fileChange struct {
 	File link
 }
 
-// How many added and removed resources, and how many files, are shown.
+// How many changes of the interface, added and removed resources, and files are shown.
 const (
+	maxChanges         = 3000
 	maxResourceChanges = 300
 	maxFileChanges     = 300
 )
@@ -104,8 +106,8 @@ func (m *moduleView) comparison() (comparison, error) {
 	}
 	c.Verdict = changes.Judge(oldNumber, newNumber, found)
 	resources := changes.Resources(fromDoc, toDoc)
-	c.LeftOut = max(len(resources)-maxResourceChanges, 0)
-	for _, g := range changes.Groups(found, resources[:len(resources)-c.LeftOut]) {
+	c.Hidden, c.LeftOut = max(len(found)-maxChanges, 0), max(len(resources)-maxResourceChanges, 0)
+	for _, g := range changes.Groups(found[:len(found)-c.Hidden], resources[:len(resources)-c.LeftOut]) {
 		of := changeGroup{Module: link{Text: g.Submodule}, Changes: m.linked(g.Changes, from, to), Resources: m.linked(g.Resources, from, to)}
 		if g.Submodule != "" {
 			of.Module.URL = m.url(m.routeOf(to).WithPart(g.Submodule))
