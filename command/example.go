@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	tfaddr "github.com/hashicorp/terraform-registry-address"
 	"github.com/zclconf/go-cty/cty"
@@ -121,7 +122,7 @@ func exampleVariables(ctx context.Context, s *index.Snapshot, text, version stri
 	}
 	var required []exampleVariable
 	for _, variable := range module.Root.Variables {
-		if !variable.Required() {
+		if !variable.Required() || !hclsyntax.ValidIdentifier(variable.Name) { // clients refuse other names
 			continue
 		}
 		kind, err := variable.Constraint()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,17 +62,18 @@ variable "region" { default = "eu" }
 	}
 }
 
-// Variables that cannot be read do not keep the other variables from the example.
+// Variables that cannot be read do not keep the other variables from the example. Names that
+// are none are left out: the example is printed on a terminal.
 func TestExampleVariablesOfABrokenModule(t *testing.T) {
 	files := indextest.New(t).
 		Write("modules/acme/vpc/aws/1.0.0/a.tf", "\x00").
-		Write("modules/acme/vpc/aws/1.0.0/main.tf", `variable "x" { type = nonsense }`+"\n"+`variable "broken" {`)
+		Write("modules/acme/vpc/aws/1.0.0/main.tf", `variable "x\u001b[2J" {}`+"\n"+`variable "x" { type = nonsense }`+"\n"+`variable "broken" {`)
 	s, err := index.Scan(t.Context(), index.Options{Open: files.Open})
 	if err != nil {
 		t.Fatal(err)
 	}
 	v := exampleVariables(t.Context(), s, "acme/vpc/aws", "1.0.0")
-	if len(v) == 0 || v[len(v)-1] != (exampleVariable{"x", `"example"`}) {
+	if !slices.Equal(v, []exampleVariable{{"broken", `"example"`}, {"x", `"example"`}}) {
 		t.Errorf("got %v", v)
 	}
 }
