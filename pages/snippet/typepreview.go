@@ -36,10 +36,11 @@ func TypePreview(typ string) string {
 	return b.String()
 }
 
-// attributeNames returns the names before an equals sign that are in no further brackets,
-// up to the end of the object that the text is in.
+// attributeNames returns the names before the first equals sign of each attribute, in no further
+// brackets, up to the end of the object that the text is in. An author may write any number of
+// equals signs, so each part of the text is looked at once.
 func attributeNames(text string) (names []string) {
-	depth, start := 0, 0
+	depth, start, named := 0, 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; c {
 		case '"':
@@ -53,7 +54,7 @@ func attributeNames(text string) (names []string) {
 				for i < len(text) && text[i] != '\n' {
 					i++
 				}
-				start = i
+				start, named = i, false
 			} else if strings.HasPrefix(text[i:], "/*") {
 				end := strings.Index(text[i:], "*/")
 				if end < 0 {
@@ -69,14 +70,15 @@ func attributeNames(text string) (names []string) {
 				return names
 			}
 		case '=', ':':
-			if depth == 0 && start <= i {
+			if depth == 0 && start <= i && !named {
+				named = true
 				if words := strings.Fields(text[start:i]); len(words) > 0 {
 					names = append(names, strings.Trim(words[len(words)-1], `",`))
 				}
 			}
 		case ',', '\n':
 			if depth == 0 {
-				start = i + 1
+				start, named = i+1, false
 			}
 		}
 	}
