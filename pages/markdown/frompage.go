@@ -64,6 +64,7 @@ var toMarkdown = sync.OnceValue(func() *converter.Converter {
 		}
 		return converter.RenderTryNext
 	}, converter.PriorityEarly)
+	c.Register.UnEscaper(isBracket, converter.PriorityEarly)
 	c.Register.RendererFor(taskBox, converter.TagTypeInline, func(_ converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
 		box := "[ ] "
 		if hasAttribute(n, "checked") {
@@ -74,6 +75,17 @@ var toMarkdown = sync.OnceValue(func() *converter.Converter {
 	}, converter.PriorityEarly)
 	return c
 })
+
+// isBracket reports by a 1 that a bracket gets a backslash, and by a -1 that the converter finds out.
+// The converter looks for the bracket that closes it, up to the end of the line, for each bracket of
+// a line anew: that would take minutes for a README of nothing but opening brackets.
+func isBracket(text []byte, at int) int {
+	const most = 256 // bytes that the converter looks at
+	if text[at] != '[' || at+most >= len(text) || bytes.ContainsAny(text[at:at+most], "]\n") {
+		return -1
+	}
+	return 1
+}
 
 // taskBox is the element of the box of a task.
 const taskBox = "task"

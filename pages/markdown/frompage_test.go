@@ -117,6 +117,9 @@ func TestMarkdownOfAPageIsBounded(t *testing.T) {
 		{"lines in quotes count with their marks", quotes + strings.Repeat("a<br>", 1<<16), 2 * maxWritten, true, "> a"},
 		{"lines of code in lists do", lists + "<pre>" + strings.Repeat("<span>a\n</span>", 1<<15), 2 * maxWritten, true, "   a\n"},
 		{"numbers of lists have nine digits", "<ol start=12345678901234567890><li>a", 5, false, "1. a"},
+		{"brackets that nothing closes are text", "<p>" + strings.Repeat("[", maxMarkdown), 2 * maxMarkdown, false, `\[\[`},
+		{"a bracket that something closes later is text", "<p>[" + strings.Repeat("a", 1000) + "]", 1010, false, `\[a`},
+		{"a bracket alone is as it is", "<p>[ a<p>b", 20, false, "[ a\n\nb"},
 		{"a long page is cut", strings.Repeat("<p>"+strings.Repeat("a page of a word ", 60)+"</p>", 1<<12), 2 * maxWritten, true, "a page of a word\n"},
 	} {
 		got := fromPage(t, test.page)
