@@ -46,6 +46,12 @@ func newWord(text string, maxParts int) word {
 // assignment is the beginning of a line of configuration.
 var assignment = regexp.MustCompile(`^(?i:source)\s*=\s*`)
 
+// sourced is the source in several lines of configuration, such as those of a block.
+var sourced = regexp.MustCompile(`(?s)^(?:.*[\s{])?source\s*=\s*"([^"]+)"`)
+
+// declared is the first line of a resource, with its type.
+var declared = regexp.MustCompile(`(?s)^(?:resource|data|ephemeral)\s+"([\w-]+)"(?:\s+"[^"]*")?\s*(?:\{.*)?$`)
+
 // typed is the type of resources in the address of a resource, as configurations and clients write
 // it, with the calls of modules that it is in.
 var typed = regexp.MustCompile(`^(?:module\.[\w-]+\.)*(?:(?:data|ephemeral|resource)\.(\w+)(?:\..*)?|([a-z]\w*_\w*)\.[\w-]+(?:\..*)?)$`)
@@ -75,7 +81,7 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 	if len(text) > maxQuery {
 		text = text[:maxQuery]
 	}
-	text = strings.TrimSpace(strings.ToValidUTF8(text, ""))
+	text = withoutBlock(strings.TrimSpace(strings.ToValidUTF8(text, "")))
 	text = unquoted(assignment.ReplaceAllString(unquoted(text), ""))
 	text = instanceKey.ReplaceAllString(text, "")
 	text = withoutTitleVersion(text)
@@ -103,20 +109,47 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 			other.whole = true
 			w.others = append(w.others, other)
 		}
+		w.others = append(w.others, hyphenated(w)...)
 		q.words = append(q.words, w)
 	}
 	q.words = withoutSymbols(q.words)
 	return q
 }
 
+// hyphenated returns the names that a word and the words in its place may be: configurations call a
+// module key_vault whose name is key-vault. Only names are found by them.
+func hyphenated(w word) (names []word) {
+	for _, of := range append([]word{w}, w.others...) {
+		if strings.Contains(of.text, "_") {
+			names = append(names, word{text: strings.ReplaceAll(of.text, "_", "-"), whole: of.whole})
+		}
+	}
+	return names
+}
+
+// withoutBlock returns the source in lines of configuration, the type in the first line of a
+// resource, and other texts as they are.
+func withoutBlock(text string) string {
+	for _, form := range []*regexp.Regexp{sourced, declared} {
+		if match := form.FindStringSubmatch(text); match != nil {
+			return match[1]
+		}
+	}
+	return text
+}
+
 // withoutSymbols leaves out symbols between other words, as in "vpc & peering": texts need not have
 // them.
 func withoutSymbols(words []word) []word {
-	isSymbol := func(w word) bool { return len(w.parts) == 0 }
-	if left := slices.DeleteFunc(slices.Clone(words), isSymbol); len(left) > 0 {
+	return unless(words, func(w word) bool { return len(w.parts) == 0 })
+}
+
+// unless returns the words that are not of a kind, in memory of their own; all words if each is.
+func unless(words []word, isOfKind func(word) bool) []word {
+	if left := slices.DeleteFunc(slices.Clone(words), isOfKind); len(left) > 0 {
 		return left
 	}
-	return words
+	return slices.Clone(words)
 }
 
 // withoutTitleVersion returns the address in the title of a page, which has a version after it.
@@ -141,9 +174,10 @@ func unquoted(s string) string {
 }
 
 // Loosen returns a query that finds similar words, too: without an ending, and with one
-// character that is not the same. It does not depend on what there is to be found.
+// character that is not the same. Versions are left out, since only the latest ones are searched.
+// It does not depend on what there is to be found.
 func (q Query) Loosen() Query {
-	q.words = slices.Clone(q.words)
+	q.words = unless(q.words, func(w word) bool { return strings.Contains(w.text, ".") && isVersion(w.text) })
 	for i := range q.words {
 		w := &q.words[i]
 		w.others = slices.Clone(w.others)

@@ -184,6 +184,33 @@ func TestTheFolderOfSubmodulesIsNotFound(t *testing.T) {
 	}
 }
 
+// Names have hyphens where configurations have underscores. A type of resources is not taken for
+// words of a text.
+func TestNamesWithUnderscores(t *testing.T) {
+	c := searchTree(t,
+		documented{address: "acme/key-vault/azurerm"},
+		documented{address: "acme/iam-policies/aws", submodule: "read-only-role"},
+		documented{address: "acme/words/aws", readme: "Key of a vault."},
+		documented{address: "acme/secrets/azurerm", input: "key_vault"},
+	)
+	for _, test := range []struct {
+		rule, query string
+		want        []string
+	}{
+		{"a name", "key_vault", []string{"acme/key-vault/azurerm", "acme/secrets/azurerm"}},
+		{"the beginning of a name", "key_va", []string{"acme/key-vault/azurerm", "acme/secrets/azurerm"}},
+		{"a plural", "key_vaults", []string{"acme/key-vault/azurerm", "acme/secrets/azurerm"}},
+		{"a singular", "iam_policy", []string{"acme/iam-policies/aws"}},
+		{"a submodule", "read_only_role", []string{"acme/iam-policies/aws modules/read-only-role"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := find(t, c, test.query); !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // A plural finds the singular, but not all that begins like it.
 func TestPlurals(t *testing.T) {
 	c := searchTree(t,
