@@ -117,8 +117,12 @@ func tagNotices(v *index.ModuleVersion) []notice {
 // was copied into the folder, or comes from elsewhere.
 func doubtNotices(d archive.Doubts) (notices []notice) {
 	if len(d.Unusable) > 0 {
+		faults := make([]string, len(d.Unusable))
+		for i, what := range d.Unusable {
+			faults[i] = strings.TrimSuffix(what, ".") // what clients say may have several sentences
+		}
 		notices = append(notices, notice{Tone: "bad", Title: "Terraform and OpenTofu cannot read all of this version.",
-			Text: "Its publisher has to " + strings.Join(d.Unusable, " and to ")})
+			Text: "Its publisher has to " + strings.Join(faults, ". Its publisher also has to ") + "."})
 	}
 	for _, text := range d.Secrets {
 		notices = append(notices, notice{Tone: "bad", Title: "This version has secrets in it.", Text: "It " + text + "."})

@@ -541,11 +541,12 @@ func TestVersionsSayThatTheirBytesHaveChanged(t *testing.T) {
 // elsewhere.
 func TestModulesSayWhatIsWrongWithThem(t *testing.T) {
 	files := indextest.New(t).
-		Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "locals {\n  a = 1 +\n}\n", "terraform.tfstate", "{}", "a.tfvars", "")).
+		Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "locals {\n  a = 1 +\n}\n", "more.tf", "locals {\n", "terraform.tfstate", "{}", "a.tfvars", "")).
 		Write("modules/acme/vpc/aws/1.1.0/main.tf", "# a module\n")
 	s := siteOf(t, snapshotOf(t, files))
 	wants := []string{
 		"Terraform and OpenTofu cannot read all of this version.", "Its publisher has to correct main.tf:2, which clients cannot parse: Invalid expression",
+		". Its publisher also has to correct more.tf:1, which", "elsewhere in this file.This version has",
 		"This version has secrets in it.", "It contains terraform.tfstate (state), which everyone who downloads the module gets: pack it without.",
 	}
 	for path, has := range map[string]bool{"/modules/acme/vpc/aws/1.0.0": true, "/modules/acme/vpc/aws/1.1.0": false} {
