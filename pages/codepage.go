@@ -38,6 +38,7 @@ type codePage struct {
 	Others []versionLink
 	Action string
 	From   string // the other version of a comparison; empty: there is none
+	Later  bool   // the other version is the newer one
 }
 
 // A codeFolder lists a folder.
@@ -358,6 +359,7 @@ func (m *moduleView) compareFile(p *codePage, files *content.Files, name string)
 	from, to := others.File(name), files.File(name)
 	if newer(other.Version, m.version.Version) {
 		of, now, from, to = now, of, to, from
+		p.Later = true
 	}
 	var texts [2]string
 	var note string
