@@ -137,10 +137,11 @@ func (m *moduleView) before() *index.ModuleVersion {
 const maxOthers = 100
 
 // otherVersions are the versions with which the one that is shown can be compared: the newest
-// and, wherever it is, the one that is chosen.
+// and, wherever it is, the one that is chosen. A link may have chosen the version that is shown,
+// which is the same as itself.
 func (m *moduleView) otherVersions(chosen *index.ModuleVersion) (others []versionLink) {
 	for _, v := range m.module.Versions {
-		if v != m.version && (v == chosen || len(others) < maxOthers) {
+		if v == chosen && len(m.module.Versions) > 1 || v != m.version && len(others) < maxOthers {
 			others = append(others, versionLink{Version: v.Version, Current: v == chosen})
 		}
 	}
@@ -204,7 +205,7 @@ func (m *moduleView) compareContents(c *comparison, from, to *index.ModuleVersio
 		c.Files.List = append(c.Files.List, fileChange{f.Kind, of})
 	}
 	file := changes.Changelog(now)
-	if file == nil {
+	if file == nil || from == to {
 		return nil
 	}
 	text, note, err := m.textOf(to, file)
