@@ -92,6 +92,34 @@ func pagesScheme(t *testing.T, registry *Registry) {
 	}
 }
 
+// A word that is longer than its column is broken, and covers nothing beside it.
+func pagesLongWords(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	word := strings.Repeat("x", 300)
+	for _, p := range []struct{ path, selector string }{
+		{"/browse/modules", ".say, .meta li"},
+		{"/search?q=" + word[:180], "h1"},
+		{"/modules/acme/vpc/aws/1.4.0", ".lede, .crumbs li"},
+		{"/modules/acme/vpc/aws/1.4.0?tab=versions", ".versions tbody th, .versions td .chip"},
+		{"/modules/acme/vpc/aws/1.4.0?tab=dependencies", ".table tbody th, .table td"},
+		{"/modules/acme/vpc/aws/1.4.0/code/main.tf", ".crumbs li, #from option"},
+		{"/providers/acme/demo/1.0.0", ".use code"},
+	} {
+		for _, width := range []int64{desktopWidth, 800, phoneWidth} {
+			tab.Resize(width, desktopHeight)
+			tab.Open(pagesSite + p.path)
+			evaluate[bool](tab, `(document.querySelectorAll('.menu').forEach(e => e.remove()), document.querySelectorAll(`+quote(p.selector)+`).forEach(e => e.append('`+word+`')), true)`)
+			for _, wide := range tab.Overflow() {
+				t.Errorf("%s, at %d: %s", p.path, width, wide)
+			}
+			if beside := evaluate[[]string](tab, `[...document.querySelectorAll('.columns > .content *')].filter(e =>
+				e.getBoundingClientRect().right > document.querySelector('.columns > .content').getBoundingClientRect().right + 1 && !e.closest('.scroll, pre, .unseen')).map(e => e.outerHTML.slice(0, 80))`); len(beside) > 0 {
+				t.Errorf("%s, at %d: beside their column are %q", p.path, width, beside)
+			}
+		}
+	}
+}
+
 // A filter finds inputs by all that is said of them, stays in view, and says if there are
 // none.
 func pagesInputs(t *testing.T, registry *Registry) {

@@ -102,6 +102,7 @@ func TestPages(t *testing.T) {
 		"code":             pagesCode,
 		"phone":            pagesPhone,
 		"choice of scheme": pagesScheme,
+		"long words":       pagesLongWords,
 		"inputs":           pagesInputs,
 		"lock file":        pagesLockFile,
 		"side navigation":  pagesSideNavigation,
