@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -116,6 +117,27 @@ func pagesLongWords(t *testing.T, registry *Registry) {
 				e.getBoundingClientRect().right > document.querySelector('.columns > .content').getBoundingClientRect().right + 1 && !e.closest('.scroll, pre, .unseen')).map(e => e.outerHTML.slice(0, 80))`); len(beside) > 0 {
 				t.Errorf("%s, at %d: beside their column are %q", p.path, width, beside)
 			}
+		}
+	}
+}
+
+// Who reads text of twice the size has the layout of a window of half the width.
+func pagesLargeText(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.call(func(ctx context.Context) error {
+		_, err := chromedp.Call(ctx, cdppage.SetFontSizes, cdppage.SetFontSizesParams{FontSizes: &cdppage.FontSizes{Standard: 32}})
+		return err
+	})
+	for _, path := range []string{"/modules/acme/vpc/aws/1.4.0?tab=versions", "/providers/acme/demo/1.0.0", "/providers/acme/demo/1.0.0?tab=packages"} {
+		tab.Open(pagesSite + path)
+		if size := evaluate[string](tab, `getComputedStyle(document.documentElement).fontSize`); size != "32px" {
+			t.Fatalf("the text has %s", size)
+		}
+		if left := evaluate[float64](tab, `document.querySelector('.columns > .about').getBoundingClientRect().left`); left > 100 {
+			t.Errorf("%s: there is a second column at %v", path, left)
+		}
+		for _, wide := range tab.Overflow() {
+			t.Errorf("%s: %s", path, wide)
 		}
 	}
 }

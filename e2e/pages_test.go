@@ -103,6 +103,7 @@ func TestPages(t *testing.T) {
 		"phone":            pagesPhone,
 		"choice of scheme": pagesScheme,
 		"long words":       pagesLongWords,
+		"large text":       pagesLargeText,
 		"inputs":           pagesInputs,
 		"lock file":        pagesLockFile,
 		"side navigation":  pagesSideNavigation,

@@ -27,8 +27,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   // What only narrow windows fold is open in wide ones, as the styles show it already.
-  for (const [width, folds] of [[981, ".columns:not(.docs) .unfold, .nav .unfold"], [1181, ".docs > :not(.nav) .unfold"]]) {
-    const wide = matchMedia(`(min-width: ${width}px)`);
+  for (const [width, folds] of [[61.3125, ".columns:not(.docs) .unfold, .nav .unfold"], [73.8125, ".docs > :not(.nav) .unfold"]]) {
+    const wide = matchMedia(`(min-width: ${width}em)`);
     const fit = () => { for (const fold of all(folds)) fold.open = wide.matches; };
     wide.addEventListener("change", fit);
     fit();
