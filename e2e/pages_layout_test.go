@@ -77,6 +77,13 @@ func pagesScheme(t *testing.T, registry *Registry) {
 	if value := evaluate[string](tab, `document.querySelector('#scheme').value`); !dark() || value != "dark" {
 		t.Errorf("the next page is dark: %v, with the choice %q", dark(), value)
 	}
+	tab.call(func(ctx context.Context) error {
+		_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+		return err
+	})
+	if ink := evaluate[string](tab, `getComputedStyle(document.body).color`); ink != "rgb(27, 31, 39)" {
+		t.Errorf("where dark was chosen, it is printed in %s", ink)
+	}
 	choose("light")
 	tab.Prefer("dark")
 	if dark() {
