@@ -100,6 +100,20 @@ func pagesScheme(t *testing.T, registry *Registry) {
 	}
 }
 
+// Who goes back finds a page that agrees with itself and with what was chosen since.
+func pagesBack(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0?tab=changes&from=1.2.0")
+	tab.Choose("#scheme", "dark")
+	evaluate[bool](tab, `document.querySelector('#scheme').dispatchEvent(new Event('change'))`)
+	// A browser keeps the page as it was left, and tells it when it is shown again.
+	evaluate[bool](tab, `(document.querySelector('#from').value = '1.3.2', localStorage.setItem('scheme', 'light'), dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))`)
+	got := evaluate[string](tab, `[document.querySelector('#from').value, document.querySelector('#scheme').value, document.documentElement.dataset.scheme].join(' ')`)
+	if got != "1.2.0 light light" {
+		t.Errorf("it has %q", got)
+	}
+}
+
 // A word that is longer than its column is broken, and covers nothing beside it.
 func pagesLongWords(t *testing.T, registry *Registry) {
 	tab := openTab(t, registry)

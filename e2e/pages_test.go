@@ -102,6 +102,7 @@ func TestPages(t *testing.T) {
 		"code":             pagesCode,
 		"phone":            pagesPhone,
 		"choice of scheme": pagesScheme,
+		"way back":         pagesBack,
 		"long words":       pagesLongWords,
 		"large text":       pagesLargeText,
 		"inputs":           pagesInputs,

@@ -3,10 +3,14 @@
 
 // The choice of light or dark counts before anything is painted, so this file is not
 // deferred. All else waits for the page.
-try {
-  const scheme = localStorage.getItem("scheme");
-  if (scheme) document.documentElement.dataset.scheme = scheme;
-} catch {} // the browser keeps nothing
+const showScheme = () => {
+  try {
+    const scheme = localStorage.getItem("scheme");
+    if (scheme) document.documentElement.dataset.scheme = scheme;
+    else delete document.documentElement.dataset.scheme;
+  } catch {} // the browser keeps nothing
+};
+showScheme();
 
 document.addEventListener("DOMContentLoaded", () => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
@@ -25,6 +29,14 @@ document.addEventListener("DOMContentLoaded", () => {
       } catch {}
     });
   }
+
+  // A browser that goes back shows a page as it was left: in the scheme before another was chosen,
+  // or with another version in a select than in its text.
+  addEventListener("pageshow", () => {
+    showScheme();
+    for (const select of all(".scheme select")) select.value = document.documentElement.dataset.scheme ?? "";
+    for (const form of all("form.picker")) form.reset();
+  });
 
   // What only narrow windows fold is open in wide ones, as the styles show it already.
   for (const [width, folds] of [[61.3125, ".columns:not(.docs) .unfold, .nav .unfold"], [73.8125, ".docs > :not(.nav) .unfold"]]) {
