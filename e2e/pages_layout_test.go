@@ -2,10 +2,12 @@ package e2e_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -140,6 +142,14 @@ func pagesLongWords(t *testing.T, registry *Registry) {
 			}
 		}
 	}
+	// The menu of versions is in view, also after a long name.
+	tab.Resize(800, desktopHeight)
+	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0")
+	evaluate[bool](tab, `(document.querySelector('h1').style.minWidth = '640px', true)`)
+	tab.Click(".menu summary")
+	eventually(t, "the menu is in view", func() bool {
+		return evaluate[bool](tab, `(r => r.width > 0 && r.left >= 0 && r.right <= innerWidth)(document.querySelector('.menu ul').getBoundingClientRect())`)
+	})
 }
 
 // Who reads text of twice the size has the layout of a window of half the width.
@@ -160,6 +170,36 @@ func pagesLargeText(t *testing.T, registry *Registry) {
 		for _, wide := range tab.Overflow() {
 			t.Errorf("%s: %s", path, wide)
 		}
+	}
+}
+
+// What has the focus is not behind the filter that stays in view, and not below an open menu.
+func pagesFocus(t *testing.T, registry *Registry) {
+	tab := openTab(t, registry)
+	tab.Resize(desktopWidth, 400)
+	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0?tab=inputs")
+	for i := range 6 {
+		at := strconv.Itoa(4 + i)
+		evaluate[bool](tab, `(links => {
+			scrollTo(0, scrollY + links[`+at+`].getBoundingClientRect().top - 20);
+			links[`+at+` + 1].focus({ preventScroll: true });
+			return true;
+		})(document.querySelectorAll('.entry a'))`)
+		for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
+			tab.call(func(ctx context.Context) error {
+				_, err := chromedp.Call(ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Tab", Code: "Tab", WindowsVirtualKeyCode: 9, Modifiers: 8}) // with the shift key
+				return err
+			})
+		}
+		if hidden := evaluate[string](tab, `(a => a.getBoundingClientRect().top < document.querySelector('.filter').getBoundingClientRect().bottom ? a.textContent : '')(document.activeElement)`); hidden != "" {
+			t.Errorf("%s is behind the filter", hidden)
+		}
+	}
+	tab.Click(".menu summary")
+	evaluate[bool](tab, `(document.querySelector('.menu li:last-child a').focus(), true)`)
+	tab.Press(kb.Tab)
+	if evaluate[bool](tab, `document.querySelector('.menu').open`) {
+		t.Error("the menu is open after the focus has left it")
 	}
 }
 

@@ -105,6 +105,7 @@ func TestPages(t *testing.T) {
 		"way back":         pagesBack,
 		"long words":       pagesLongWords,
 		"large text":       pagesLargeText,
+		"focus in view":    pagesFocus,
 		"inputs":           pagesInputs,
 		"lock file":        pagesLockFile,
 		"side navigation":  pagesSideNavigation,

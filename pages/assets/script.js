@@ -142,6 +142,15 @@ document.addEventListener("DOMContentLoaded", () => {
       if (!menu.contains(e.target)) menu.open = false;
     }
   });
+  for (const menu of all("details.menu")) {
+    menu.addEventListener("focusout", (e) => {
+      if (e.relatedTarget && !menu.contains(e.relatedTarget)) menu.open = false;
+    });
+    menu.addEventListener("toggle", () => {
+      menu.classList.remove("end");
+      menu.classList.toggle("end", menu.querySelector("ul").getBoundingClientRect().right > document.documentElement.clientWidth);
+    });
+  }
 
   // Suggestions below a search field, from the same search. Without a choice, Enter searches.
   for (const form of all("form.search")) {
