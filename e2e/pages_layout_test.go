@@ -114,6 +114,11 @@ func pagesBack(t *testing.T, registry *Registry) {
 	if got != "1.2.0 light light" {
 		t.Errorf("it has %q", got)
 	}
+	tab.Type("input[name=q]", "vpc")
+	eventually(t, "there are suggestions", func() bool { return len(tab.Texts(".search [role=listbox]:not([hidden]) li")) > 0 })
+	if open := evaluate[bool](tab, `(dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true })), !document.querySelector('#suggestions').hidden)`); open {
+		t.Error("the suggestions are open after a choice among them")
+	}
 }
 
 // A word that is longer than its column is broken, and covers nothing beside it.

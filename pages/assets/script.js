@@ -208,6 +208,10 @@ document.addEventListener("DOMContentLoaded", () => {
       e.stopPropagation();
     });
     input.addEventListener("blur", () => show(false));
+    addEventListener("pagehide", () => {
+      asked++;
+      show(false); // for who comes back
+    });
   }
 
   // A filter shows those entries of an element that contain what is typed: in the name, or
