@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +18,9 @@ const (
 	maxQueryWords = 8
 	maxQueryParts = 16
 )
+
+// punctuation is around words that come from a text, and in no name.
+const punctuation = ",;:!?*()[]{}<>\"'`"
 
 // A Query has the words of a search, which all must be found. The zero Query has none.
 type Query struct {
@@ -98,6 +102,7 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 	parts := 0
 	for _, name := range names {
 		folded := fold(strings.ToLower(name))
+		folded = cmp.Or(strings.Trim(folded, punctuation), folded)
 		isKnown := func(w word) bool { return w.text == folded }
 		if folded == "" || len(q.words) == maxQueryWords || parts == maxQueryParts || slices.ContainsFunc(q.words, isKnown) {
 			continue

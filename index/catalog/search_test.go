@@ -98,10 +98,11 @@ func TestSearchOrder(t *testing.T) {
 		"acme/input/aws",                  // a word of an input's name
 		"acme/readme/aws",                 // the beginning of a word of the README
 	}
-	got := find(t, c, "network")
-	// A submodule and what is found within a name are equals, in the order of addresses.
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
+	for _, query := range []string{"network", "(network),"} { // punctuation is no part of a name
+		// A submodule and what is found within a name are equals, in the order of addresses.
+		if got := find(t, c, query); !slices.Equal(got, want) {
+			t.Errorf("%s: got  %q\nwant %q", query, got, want)
+		}
 	}
 }
 
