@@ -22,7 +22,7 @@ func codeTree(t testing.TB) *indextest.Tree {
 	dir := "modules/acme/net/aws/1.1.0/"
 	files.Write(dir+"main.tf", "resource \"a_b\" \"new\" {}\n# same\nvariable \"x\" {}\nvariable \"y\" {}\n/* <b>\n</b> */\n")
 	files.Write(dir+"README.md", "# Net\n\n[log](CHANGELOG.md#110), [docs](docs), [code](main.tf#L3-L4), [sub](modules/sub), [out](../../x), [gone](nothing.md)\n")
-	files.Write(dir+"CHANGELOG.md", "# Changes\n\n## 1.1.0\n\nIt has <script>alert(1)</script> y. See [the guide](docs/guide.md).\n\n## 1.0.0\n\nFirst.\n")
+	files.Write(dir+"CHANGELOG.md", "# Changes\n\n## 1.1.0\n\nIt has <script>alert(1)</script> y. See [the guide](docs/guide.md).\n\n### Fixed\n\nIt.\n\n## 1.0.0\n\nFirst.\n")
 	files.Write(dir+"docs/guide.md", "# Guide\n\n[up](../README.md) <img src=x onerror=alert(1)> [bad](javascript:alert(1))\n")
 	files.Write(dir+"docs/deep/er/file.txt", "deep\n")
 	files.Write(dir+"modules/sub/main.tf", "output \"o\" {}\n")
@@ -87,7 +87,7 @@ func TestCodePages(t *testing.T) {
 		{"and resources", net + "/1.1.0?tab=resources", 200, []string{`<a href="/modules/acme/net/aws/1.1.0/code/main.tf#L1">new</a>`}, nil},
 		{"changes have the resources, the files and what the author says", net + "/1.1.0?tab=changes", 200, []string{
 			`href="/modules/acme/net/aws/1.1.0?tab=inputs#input_y"`, `<code>a_<wbr>b.new</code>`, `/1.0.0/code/main.tf#L1"><code>a_<wbr>b.gone</code>`,
-			"What its author says", "/1.1.0/code/docs/guide.md", `/code/main.tf?from=1.0.0">main.tf</a>`, `/code/old.txt?from=1.0.0"`, "1 breaking change"}, []string{"<script>alert", "First."}},
+			"<h2>What its author says</h2>", `<h3 id="notes-fixed">Fixed`, "/1.1.0/code/docs/guide.md", `/code/main.tf?from=1.0.0">main.tf</a>`, `/code/old.txt?from=1.0.0"`, "1 breaking change"}, []string{"<script>alert", "First."}},
 	} {
 		w := s.get(test.path, "")
 		body := w.Body.String()

@@ -217,7 +217,7 @@ func (m *moduleView) compareContents(c *comparison, from, to *index.ModuleVersio
 		return nil
 	}
 	of := m.withRoute(m.routeOf(to))
-	d, err := m.document(markdown.Text{Source: section, Prefix: "notes-", Resolve: of.resolve})
+	d, err := m.document(markdown.Text{Source: section, Prefix: "notes-", Quoted: true, Resolve: of.resolve})
 	c.Notes, c.NotesFrom = d.HTML, link{printable(file.Path), m.url(of.route.WithCode(file.Path))}
 	return err
 }

@@ -81,6 +81,10 @@ func (p *preparation) explicitID(n *html.Node) {
 func (p *preparation) headings() {
 	var above []atom.Atom // the headings that a heading is below, as they were written
 	used := make(map[string]int)
+	highest := 2
+	if p.Quoted {
+		highest = 3
+	}
 	for _, n := range p.elements {
 		if !slices.Contains(headings, n.DataAtom) {
 			continue
@@ -94,7 +98,7 @@ func (p *preparation) headings() {
 			above = above[:len(above)-1]
 		}
 		above = append(above, n.DataAtom)
-		level := min(1+len(above), 6)
+		level := min(highest+len(above)-1, 6)
 		n.Data = "h" + strconv.Itoa(level)
 		n.DataAtom = atom.Lookup([]byte(n.Data))
 		if p.Prefix == "" || len(p.outline) == maxHeadings {

@@ -50,6 +50,10 @@ type Text struct {
 	// text is an id of the page. Links to headings get it too.
 	Prefix string
 
+	// Quoted reports that the text is below a heading of a part of the page, and its headings
+	// are below that. Otherwise they are below the heading of the page.
+	Quoted bool
+
 	// Resolve returns the URL of a link within the package. If Resolve is nil or the
 	// URL is empty, the link leads nowhere, and only its text is shown.
 	Resolve func(Reference) string
