@@ -209,6 +209,8 @@ func TestPastedReferences(t *testing.T) {
 		{"the id of a version of a module", "acme/vpc/aws/1.0.0", "acme/vpc/aws"},
 		{"of a provider", "hashicorp/aws/5.0.0", "hashicorp/aws"},
 		{"the title of a page", "acme/vpc/aws 1.0.0", "acme/vpc/aws"},
+		{"as a browser has it", "acme/vpc/aws 1.0.0 · registry.example.com", "acme/vpc/aws"},
+		{"of a part of it", "Inputs · modules/subnets · acme/vpc/aws 1.0.0 · Acme platform", "acme/vpc/aws"},
 		{"a page of documentation that is called like a page of a repository", "https://registry.terraform.io/providers/acme/demo/latest/docs/resources/tree/x", "registry.terraform.io/acme/demo resources tree"},
 		{"the source of a repository names nothing here", "github.com/acme/terraform-aws-vpc?ref=v1.0.0", ""},
 		{"of the protocol", "https://registry.example.com/v1/modules/acme/vpc/aws/1.2.0/download", "own acme/vpc/aws"},

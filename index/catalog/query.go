@@ -88,7 +88,7 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 	text = withoutBlock(strings.TrimSpace(strings.ToValidUTF8(text, "")))
 	text = unquoted(assignment.ReplaceAllString(unquoted(text), ""))
 	text = instanceKey.ReplaceAllString(text, "")
-	text = withoutTitleVersion(text)
+	text = withoutTitle(text)
 	var q Query
 	names, isReference := q.readReference(text, own)
 	if !isReference {
@@ -157,11 +157,14 @@ func unless(words []word, isOfKind func(word) bool) []word {
 	return slices.Clone(words)
 }
 
-// withoutTitleVersion returns the address in the title of a page, which has a version after it.
-func withoutTitleVersion(text string) string {
-	words := strings.Fields(text)
-	if len(words) == 2 && strings.Contains(words[0], "/") && isVersion(words[1]) {
-		return words[0]
+// withoutTitle returns the address in the title of a page, which has a version after it. Browsers show
+// what it is a part of, and the name of the registry, between dots.
+func withoutTitle(text string) string {
+	for part := range strings.SplitSeq(text, " · ") {
+		words := strings.Fields(part)
+		if len(words) == 2 && strings.Contains(words[0], "/") && isVersion(words[1]) {
+			return words[0]
+		}
 	}
 	return text
 }
