@@ -192,7 +192,7 @@ func pagesFocus(t *testing.T, registry *Registry) {
 		})(document.querySelectorAll('.entry a'))`)
 		for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeRawKeyDown, input.DispatchKeyEventTypeKeyUp} {
 			tab.call(func(ctx context.Context) error {
-				_, err := chromedp.Call(ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Tab", Code: "Tab", WindowsVirtualKeyCode: 9, Modifiers: 8}) // with the shift key
+				_, err := chromedp.Call(ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Tab", Code: "Tab", WindowsVirtualKeyCode: 9, Modifiers: int64(chromedp.ModifierShift)})
 				return err
 			})
 		}
