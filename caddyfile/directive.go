@@ -33,6 +33,7 @@
 //	    redirect    [<duration>]
 //	    login {
 //	        client <id>
+//	        secret <secret>
 //	        issuer <url>
 //	        authz  <url>
 //	        token  <url>

@@ -303,3 +303,55 @@ func TestSyntaxHasEveryOption(t *testing.T) {
 		t.Errorf("documented are %s\nwant           %s", got, want)
 	}
 }
+
+// The documented syntax has every word of every block.
+func TestSyntaxHasEveryWord(t *testing.T) {
+	source, err := os.ReadFile("directive.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := make(map[string][]string) // by the path of the block
+	var path []string
+	for _, m := range regexp.MustCompile(`(?m)^//\t    +(.+)$`).FindAllStringSubmatch(string(source), -1) {
+		words := strings.Fields(m[1])
+		if words[0] == "}" {
+			path = path[:len(path)-1]
+			continue
+		}
+		block := strings.Join(path, " ")
+		documented[block] = append(documented[block], strings.Split(words[0], "|")...)
+		if words[len(words)-1] == "{" {
+			path = append(path, words[0])
+			if words[0] == "auth" {
+				path = append(path[:len(path)-1], words[1])
+			}
+		}
+	}
+	for _, test := range []struct{ path, block string }{
+		{"terraform_oidc", "auth terraform_oidc https://a.example.com {\n\tnothing\n}"},
+		{"access", "access {\n\tnothing\n}"},
+		{"login", "login {\n\tnothing\n}"},
+		{"upstream", "upstream a.example.com {\n\tnothing\n}"},
+		{"upstream host", "upstream a.example.com {\n\thost b.example.com {\n\t\tnothing\n\t}\n}"},
+		{"git", "git {\n\tnothing\n}"},
+		{"git host", "git {\n\thost b.example.com {\n\t\tnothing\n\t}\n}"},
+		{"ui", "ui {\n\tnothing\n}"},
+		{"publish", "publish {\n\tnothing\n}"},
+		{"tlog", "tlog {\n\tnothing\n}"},
+		{"usage", "usage {\n\tnothing\n}"},
+	} {
+		err := unmarshal(dispenser(test.block), new(module.Handler))
+		if err == nil {
+			t.Errorf("%s accepts any word", test.path)
+			continue
+		}
+		_, list, _ := strings.Cut(err.Error(), "the allowed ones are: ")
+		list, _, _ = strings.Cut(list, ", at ")
+		want, got := strings.Split(list, ", "), documented[test.path]
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("documented of %s are %s\nwant %s", test.path, got, want)
+		}
+	}
+}
