@@ -7,6 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile" // the adapter
+	_ "github.com/caddyserver/caddy/v2/modules/filestorage"       // of the packages
 )
 
 var (
@@ -59,5 +63,38 @@ func TestTheCompanysCIHasTheLeastRight(t *testing.T) {
 	}
 	if !strings.Contains(string(text), "SITE_DIRECTIVES: log") {
 		t.Error("there is no log")
+	}
+}
+
+// A Caddyfile has global options once, and first. The site of docs/start.md takes the place of the
+// one in the packages' Caddyfile, whose options stay.
+func TestStartReplacesTheSiteOfThePackages(t *testing.T) {
+	packaged, err := os.ReadFile("packaging/Caddyfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options, _, found := strings.Cut(string(packaged), "\nlocalhost {\n")
+	if !found {
+		t.Fatal("packaging/Caddyfile has no site localhost")
+	}
+	start, err := os.ReadFile("docs/start.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sites := caddyfileBlock.FindAllSubmatch(start, -1)
+	if len(sites) != 1 {
+		t.Fatalf("docs/start.md has %d Caddyfiles", len(sites))
+	}
+	adapted, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(options+"\n"+string(sites[0][1])), map[string]any{"filename": "Caddyfile"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range warnings {
+		t.Errorf("warning: %s", w)
+	}
+	for _, part := range []string{"unix//run/caddy-terraform-registry/admin.sock", `"registry.example.com"`, `"protocols":["h1"]`} {
+		if !strings.Contains(string(adapted), part) {
+			t.Errorf("it has no %s:\n%s", part, adapted)
+		}
 	}
 }

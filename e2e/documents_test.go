@@ -101,9 +101,12 @@ func TestDocumentsCaddyfiles(t *testing.T) {
 	tokens, logo := filepath.Join(t.TempDir(), "tokens"), filepath.Join(t.TempDir(), "logo.svg")
 	writeFile(t, tokens, "")
 	writeFile(t, logo, `<svg xmlns="http://www.w3.org/2000/svg"/>`)
-	here := strings.NewReplacer("/etc/caddy-terraform-registry/tokens", tokens, "/etc/caddy-terraform-registry/logo.svg", logo, "/var/www/mirror", t.TempDir(), packagedRoot, t.TempDir())
+	here := strings.NewReplacer("/etc/caddy-terraform-registry/tokens", tokens, "/etc/caddy-terraform-registry/logo.svg", logo, "/var/www/mirror", t.TempDir(), packagedRoot, t.TempDir(), packagedStorage, t.TempDir())
 	for _, document := range []string{"README.md", "docs/serve.md", "docs/mirror.md", "docs/fill.md", "docs/private.md", "docs/publish.md", "docs/start.md", "docs/moving.md", "docs/tools.md", "docs/pages.md"} {
 		for _, block := range codeBlocks(t, document, "caddyfile") {
+			if document == startDocs {
+				block = withPackagedOptions(t, block)
+			}
 			block = here.Replace(block)
 			validateCaddyfile(t, block)
 			if !speaksHTTP1Only(t, block) {

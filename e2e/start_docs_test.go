@@ -92,8 +92,21 @@ func (ws *Workspace) serve(t *testing.T, command string) (log *Log, printed stri
 	return log, readUntil(stdout, "module ", "}")
 }
 
-// packagedRoot is the folder that the packages create.
-const packagedRoot = "/var/lib/caddy-terraform-registry/registry"
+// packagedRoot is the folder that the packages create, and packagedStorage that of Caddy's storage.
+const (
+	packagedRoot    = "/var/lib/caddy-terraform-registry/registry"
+	packagedStorage = "/var/lib/caddy-terraform-registry/caddy"
+)
+
+// withPackagedOptions returns the Caddyfile of the packages with another site.
+func withPackagedOptions(t *testing.T, site string) string {
+	t.Helper()
+	options, _, found := strings.Cut(readFile(t, filepath.Join(repository(), "packaging", "Caddyfile")), "\nlocalhost {\n")
+	if !found {
+		t.Fatal("the Caddyfile of the packages has no site localhost")
+	}
+	return options + "\n" + site
+}
 
 func TestStartDocsOnAServer(t *testing.T) {
 	t.Parallel()
@@ -108,7 +121,9 @@ func TestStartDocsOnAServer(t *testing.T) {
 	}
 	token := strings.TrimSpace(server.Shell(t, ".", create))
 	block := substitute(t, documented(t, startDocs, "caddyfile", "registry.example.com"), packagedRoot, files.Dir, "/etc/caddy-terraform-registry/tokens", tokens)
-	registry := startRegistry(t, documentedSite(t, block))
+	site := documentedSite(t, block)
+	site.HTTP1 = true // as in the options of the packages
+	registry := startRegistry(t, site)
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
 
 	publisher := newWorkspace(t, registry, "")
