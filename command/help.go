@@ -2,6 +2,8 @@ package command
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,12 +25,30 @@ func setHelp(cmd *cobra.Command) {
 		"{{.Example}}", "{{asCalled .Example}}",
 		" for more information about a command.", " for more.",
 	).Replace(cmd.UsageTemplate()))
-	cmd.SetHelpTemplate(strings.Replace(cmd.HelpTemplate(), "(or .Long .Short)", "(asCalled (or .Long .Short))", 1) + "\nThe manual is at\n" + manual + "\n")
+	cmd.SetHelpTemplate(strings.Replace(cmd.HelpTemplate(), "(or .Long .Short)", "(asCalled (or .Long .Short))", 1) + "{{commandsOfCaddy .}}\nThe manual is at\n" + manual + "\n")
 }
 
 func init() {
 	cobra.AddTemplateFunc("useLine", useLine)
 	cobra.AddTemplateFunc("asCalled", asCalled)
+	cobra.AddTemplateFunc("commandsOfCaddy", commandsOfCaddy)
+}
+
+// commandsOfCaddy lists the commands of Caddy for the help of a program that takes them beside the
+// registry's. Of two with one name, the program takes the registry's.
+func commandsOfCaddy(cmd *cobra.Command) string {
+	if cmd.Name() != ownCommand || !cmd.HasParent() || !calledAfterRegistry(os.Args[0]) {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\nCommands of Caddy:\n")
+	for _, c := range cmd.Parent().Commands() {
+		hasName := func(own *cobra.Command) bool { return own.Name() == c.Name() }
+		if c.IsAvailableCommand() && c != cmd && !slices.ContainsFunc(cmd.Commands(), hasName) {
+			fmt.Fprintf(&b, "  %-14s %s\n", c.Name(), c.Short)
+		}
+	}
+	return b.String()
 }
 
 // useLine wraps a command and its arguments, which follow it on further lines.
@@ -42,7 +62,12 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+	similar := cmd.SuggestionsFor(args[0])
+	if cmd.HasParent() && calledAfterRegistry(os.Args[0]) {
+		cmd.Parent().SuggestionsMinimumDistance = cmd.SuggestionsMinimumDistance
+		similar = slices.Compact(slices.Sorted(slices.Values(append(similar, cmd.Parent().SuggestionsFor(args[0])...))))
+	}
+	if len(similar) > 0 {
 		return cli.UsageError(cmd, fmt.Errorf("there is no subcommand %q: did you mean %s?", args[0], strings.Join(similar, " or ")))
 	}
 	return cli.UsageError(cmd, fmt.Errorf("there is no subcommand %q: see `%s --help`", args[0], asCalled(cmd.CommandPath())))

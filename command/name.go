@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
-
-func init() { os.Args = named(os.Args, subcommands()) }
 
 // ownCommand is the registry's command in Caddy.
 const ownCommand = "terraform-registry"
@@ -21,20 +20,30 @@ const ownCommand = "terraform-registry"
 // users need not say the name twice. `caddy-terraform-registry check` is
 // `caddy terraform-registry check`, and `caddy-terraform-registry --root FOLDER` is
 // `caddy terraform-registry --root FOLDER`. Completion by the shell names the subcommand,
-// too.
+// too. What is no command of Caddy either was meant as a subcommand. Help that is asked for
+// without a command is the registry's, which lists both.
 func named(args []string, subcommands []*cobra.Command) []string {
-	if len(args) < 2 || !calledAfterRegistry(args[0]) {
+	if len(args) == 0 || !calledAfterRegistry(args[0]) {
 		return args
+	}
+	if len(args) == 1 || len(args) == 2 && slices.Contains([]string{"help", "-h", "--help"}, args[1]) {
+		return []string{args[0], ownCommand, "--help"}
 	}
 	at := 1
 	if strings.HasPrefix(args[1], cobra.ShellCompRequestCmd) || args[1] == "help" {
 		at = 2
 	}
 	isSubcommand := func(c *cobra.Command) bool { return len(args) > at && c.Name() == args[at] }
-	if !slices.ContainsFunc(subcommands, isSubcommand) && !isFlagOfOwnCommand(args[1]) {
+	if !slices.ContainsFunc(subcommands, isSubcommand) && !isFlagOfOwnCommand(args[1]) && isCommandOfCaddy(args[1]) {
 		return args
 	}
 	return slices.Insert(slices.Clone(args), at, ownCommand)
+}
+
+// isCommandOfCaddy reports whether Caddy has the command, or cobra for all programs. A flag counts as one.
+func isCommandOfCaddy(name string) bool {
+	_, registered := caddycmd.Commands()[name]
+	return registered || name == "help" || name == "completion" || strings.HasPrefix(name, "-") || strings.HasPrefix(name, cobra.ShellCompRequestCmd)
 }
 
 // calledAfterRegistry reports whether a program has the name of released binaries.
