@@ -72,8 +72,6 @@ not be written, or the command was called wrongly.`,
 	cmd.Flags().Bool("once", false, "Watch until all entries have been read")
 	cmd.Flags().Duration("interval", time.Minute, "How long to wait before looking for new entries")
 	cmd.Flags().BoolP("json", "j", false, "Print JSON")
-	cmd.MarkFlagsMutuallyExclusive("watch", "recursive")
-	cmd.MarkFlagsMutuallyExclusive("watch", "log")
 	return cmd
 }
 
@@ -87,6 +85,9 @@ func arguments(cmd *cobra.Command, args []string) error {
 
 func run(cmd *cobra.Command, args []string, network remote.Network) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	if err := checkFlags(fl); err != nil {
+		return err
+	}
 	folder := "."
 	if len(args) == 1 {
 		folder = args[0]
@@ -122,6 +123,31 @@ func run(cmd *cobra.Command, args []string, network remote.Network) error {
 		}
 	}
 	return cli.Finish(cmd, r)
+}
+
+// checkFlags refuses flags that would have no effect: users would take the result for what they asked
+// for. A flag is empty if the variable is that a script has put there.
+func checkFlags(fl caddycmd.Flags) error {
+	given := func(name string) bool { return fl.Changed(name) && fl.Lookup(name).Value.String() != "false" }
+	for _, name := range []string{"watch", "log", "key", "namespace", "checkpoint"} {
+		if value := fl.Lookup(name).Value.String(); given(name) && (value == "" || value == "[]") {
+			return fmt.Errorf("--%s: it is empty", name)
+		}
+	}
+	for _, name := range []string{"recursive", "log", "min-age", "require-log"} {
+		if given("watch") && given(name) {
+			return fmt.Errorf("--%s does not go with --watch, which reads one log and no folder", name)
+		}
+	}
+	for _, name := range []string{"namespace", "once", "interval"} {
+		if !given("watch") && given(name) {
+			return fmt.Errorf("--%s belongs to --watch", name)
+		}
+	}
+	if fl.Duration("interval") <= 0 {
+		return errors.New("--interval: give a duration such as 1m")
+	}
+	return nil
 }
 
 // options reads the flags, and the settings of clients.

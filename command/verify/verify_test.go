@@ -171,6 +171,14 @@ func TestMisuse(t *testing.T) {
 		{"no duration", []string{dir, "--min-age", "old"}, `--min-age: "old" is no duration: write it like 7d or 12h`},
 		{"no URL", []string{dir, "--log", "ftp://a"}, "is not the URL of a log"},
 		{"no log to watch", []string{"--watch", "://"}, "is not the URL of a log"},
+		{"a variable for a key that is empty", []string{dir, "--key", ""}, "--key: it is empty"},
+		{"a variable for a log that is empty", []string{"--watch", "", "--once"}, "--watch: it is empty"},
+		{"folders to watch", []string{"--watch", s.host(), "--recursive"}, "--recursive does not go with --watch"},
+		{"another log to watch", []string{"--watch", s.host(), "--log", s.host()}, "--log does not go with --watch"},
+		{"an age of what is watched", []string{"--watch", s.host(), "--min-age", "7d"}, "--min-age does not go with --watch"},
+		{"a namespace of a folder", []string{dir, "--namespace", "acme"}, "--namespace belongs to --watch"},
+		{"a folder that is checked once", []string{dir, "--once"}, "--once belongs to --watch"},
+		{"no pause", []string{"--watch", s.host(), "--interval", "0s"}, "--interval: give a duration such as 1m"},
 	} {
 		out, errs, status := s.run(test.args...)
 		if status != 2 {
