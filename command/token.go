@@ -143,8 +143,10 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 	if entry.Groups, err = fl.GetStringSlice("group"); err != nil {
 		return fmt.Errorf("--group: %w", err)
 	}
-	if entry.Expires, err = tokenExpiry(fl.String("expires"), time.Now()); err != nil {
-		return fmt.Errorf("--expires: %w", err)
+	if fl.Changed("expires") { // an empty variable of a script must not make a token that never expires
+		if entry.Expires, err = tokenExpiry(fl.String("expires"), time.Now()); err != nil {
+			return fmt.Errorf("--expires: %w", err)
+		}
 	}
 	_, missing := os.Stat(file)
 	secret := tokenfile.Generate()
@@ -161,11 +163,8 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 }
 
 // tokenExpiry parses a duration from now, a day, at whose end in UTC the token
-// expires, or a time. The zero time is never.
+// expires, or a time.
 func tokenExpiry(s string, now time.Time) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
-	}
 	expires, err := time.Parse(time.RFC3339, s)
 	if day, notDay := time.Parse(time.DateOnly, s); notDay == nil {
 		expires, err = day.AddDate(0, 0, 1).Add(-time.Second), nil

@@ -74,6 +74,7 @@ func TestTokenExpiry(t *testing.T) {
 		{"a day in the past", "2026-11-19", ""},
 		{"a day that does not exist", "2027-02-30", ""},
 		{"a word", "tomorrow", ""},
+		{"nothing", "", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -88,9 +89,6 @@ func TestTokenExpiry(t *testing.T) {
 				t.Errorf("got %v and error %v, want %s", got, err, test.want)
 			}
 		})
-	}
-	if got, err := tokenExpiry("", now); err != nil || !got.IsZero() {
-		t.Errorf("without one: got %v and error %v, want never", got, err)
 	}
 }
 
@@ -204,6 +202,7 @@ func TestTokenCommandRefuses(t *testing.T) {
 		{"new with a malformed name", []string{"new", "anonymous", "--file", file}, "must not be anonymous"},
 		{"new with a malformed group", []string{"new", "a", "--file", file, "--group", "x*"}, "a *"},
 		{"new with a malformed time", []string{"new", "a", "--file", file, "--expires", "soon"}, "--expires: "},
+		{"new with a variable for the time that is empty", []string{"new", "a", "--file", file, "--expires", ""}, "--expires: "},
 		{"new in a missing folder", []string{"new", "a", "--file", filepath.Join(file, "x")}, "not a directory"},
 		{"list with a name", []string{"list", "ci", "--file", file}, "given by --file"},
 		{"list without a file", []string{"list"}, "--file is required"},
