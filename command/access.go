@@ -69,6 +69,9 @@ func runAccess(cmd *cobra.Command, args []string) error {
 	}
 	ask := q.askServer
 	if fl.String("config") != "" {
+		if fl.Changed("address") {
+			return errors.New("--address: it is of a running server, and --config asks a file: leave out one of them")
+		}
 		ask = q.askConfiguration
 	}
 	decisions, err := ask(fl)

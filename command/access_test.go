@@ -247,6 +247,7 @@ func TestAccessMistakes(t *testing.T) {
 		{"a group as a user, misspelled", []string{ruled}, "--as groups:dev read acme/demo", "give a group with --group"},
 		{"no server", nil, "--address " + stopped + " read acme/demo", "start Caddy, name another address with --address"},
 		{"a missing configuration", nil, "--config missing.json read acme/demo", "reading config from file"},
+		{"a server and a configuration", []string{ruled}, "--address " + stopped + " read acme/demo", "--config asks a file: leave out one of them"},
 		{"an unknown adapter", []string{ruled}, "--adapter nonsense read acme/demo", "unrecognized config adapter"},
 		{"no registry", []string{`{"handle":[{"handler":"static_response"}]}`}, "read acme/demo", "has no terraform_registry"},
 		{"a registry with an unknown option", []string{`{"handle":[{"handler":"terraform_registry","rooot":"/srv"}]}`}, "read acme/demo", `unknown field "rooot"`},

@@ -68,6 +68,9 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 		return cli.Finish(cmd, checkResult{report, repositories})
 	}
 	if fl.String("config") == "" {
+		if fl.String("adapter") != "" {
+			return errors.New("--adapter: it can only be given with --config")
+		}
 		return finish(nil)
 	}
 	return withTlog(cmd, func(files module.TlogFiles, o tlog.Options) error {

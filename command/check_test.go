@@ -237,6 +237,7 @@ func TestCheckRefuses(t *testing.T) {
 		{"a root that is a file", []string{"--root", filepath.Join(root, "file")}, "is not a folder"},
 		{"missing providers", []string{"--root", root, "--providers", "missing"}, "--providers: "},
 		{"unknown signatures", []string{"--root", root, "--signatures", "always"}, "--signatures: "},
+		{"an adapter of no configuration", []string{"--root", root, "--adapter", "caddyfile"}, "--adapter: it can only be given with --config"},
 		{"an unknown flag", []string{"--rot", root}, "unknown flag: --rot"},
 		{"an argument", []string{root}, "the folder is given by --root"},
 	}

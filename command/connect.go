@@ -29,7 +29,8 @@ func connectCommand(network remote.Network) *cobra.Command {
 Names a git repository in the file registry.hcl of a module. A registry that is
 configured with "git" offers its tags as versions of the module, and looks for
 new ones. The command first lists the tags that are versions, with the git of
-this machine and its credentials. If none is, it writes nothing.
+this machine and its credentials. If there are tags, and none of them is a
+version, it writes nothing.
 
 --root FOLDER ADDRESS URL writes the file in the folder of a registry. The
 address is NAMESPACE/NAME/SYSTEM.
@@ -65,6 +66,9 @@ func runConnect(cmd *cobra.Command, args []string, network remote.Network) error
 		return errors.New("give an address and a URL, such as: acme/vpc/aws https://github.com/acme/terraform-aws-vpc.git")
 	case to != "" && len(args) != 1:
 		return errors.New("--to: it names the address, so give the URL and nothing else, such as: https://github.com/acme/terraform-aws-vpc.git")
+	}
+	if err := checkPlace(fl, to); err != nil {
+		return err
 	}
 	fetch := ""
 	if fl.Bool("fetch-all") {

@@ -83,6 +83,8 @@ func TestConnectRefuses(t *testing.T) {
 		{"no place", []string{connectedURL}, "--root"},
 		{"no URL", []string{"--root", "x", "acme/vpc/aws"}, "give an address and a URL"},
 		{"an address beside --to", []string{"--to", "registry.example.com/acme/vpc/aws", "acme/vpc/aws", connectedURL}, "give the URL and nothing else"},
+		{"a folder beside --to", []string{"--to", "registry.example.com/acme/vpc/aws", "--root", "x", connectedURL}, "--to: it names a registry, and --root a folder: leave out one of them"},
+		{"a token for a folder", []string{"--root", "x", "--token-file", "token", "acme/vpc/aws", connectedURL}, "--token-file: it belongs to --to"},
 		{"a provider", []string{"--root", "x", "acme/vpc", connectedURL}, "only modules of the registry itself"},
 		{"a module of another registry", []string{"--root", "x", "registry.terraform.io/acme/vpc/aws", connectedURL}, "only modules of the registry itself"},
 		{"a URL with a password", []string{"--root", "x", "acme/vpc/aws", "https://u:p@git.example.com/x"}, "without a user, a password or a branch"},

@@ -175,15 +175,8 @@ func newNoticeChange(ctx context.Context, cmd *cobra.Command, args []string, net
 	case to != "" && len(args) != 1:
 		return nil, errors.New(`--to: it names the address, so give the versions and nothing else, such as: "< 1.2.0"`)
 	}
-	for _, name := range []string{"root", "providers", "modules", "keys"} {
-		if to != "" && fl.Changed(name) {
-			return nil, fmt.Errorf("--to: it names a registry, and --%s a folder: leave out one of them", name)
-		}
-	}
-	for _, name := range []string{"token-file", "audience", "id-token-variable"} {
-		if to == "" && fl.Changed(name) {
-			return nil, fmt.Errorf("--%s: it belongs to --to", name)
-		}
+	if err := checkPlace(fl, to); err != nil {
+		return nil, err
 	}
 	n := new(noticeChange)
 	var err error
@@ -199,6 +192,22 @@ func newNoticeChange(ctx context.Context, cmd *cobra.Command, args []string, net
 		n.file, err = openFolderNotices(ctx, fl, args[0], ahead)
 	}
 	return n, err
+}
+
+// checkPlace refuses flags that do not go with the place of the file: a registry, or a folder if to
+// is empty.
+func checkPlace(fl caddycmd.Flags, to string) error {
+	for _, name := range []string{"root", "providers", "modules", "keys"} {
+		if to != "" && fl.Changed(name) {
+			return fmt.Errorf("--to: it names a registry, and --%s a folder: leave out one of them", name)
+		}
+	}
+	for _, name := range []string{"token-file", "audience", "id-token-variable"} {
+		if to == "" && fl.Changed(name) {
+			return fmt.Errorf("--%s: it belongs to --to", name)
+		}
+	}
+	return nil
 }
 
 // parseAddress parses the address of a provider or module. The first of its names
