@@ -26,7 +26,8 @@ place, and keep it. All who verify are told of another log, and accept it or
 not: tell them why, and tell them the new key. The command can be repeated after
 it was cut off. Restart the server afterwards.
 
-The exit status is 0 if the log has been begun, and 1 if not.`,
+The exit status is 0 if the log has been begun, 1 if it cannot be, and 2 if the
+command was called wrongly or the configuration cannot be read.`,
 		Example: `  caddy-terraform-registry tlog new --config /etc/caddy/Caddyfile`,
 		Args:    cli.Arguments(0, "it has no arguments: the configuration says where the log lies"),
 		RunE:    cli.RunE(runTlogNew),

@@ -3,6 +3,8 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -43,6 +45,9 @@ func runTlogRestore(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkCopy(folder); err != nil {
+		return err
+	}
 	from := tlog.NewFolder(func() (tree.Part, error) { return source.Source{}.OpenFolder(folder) })
 	return chosenTlog(cmd, func(files module.TlogFiles) error {
 		if files.Folder == folder {
@@ -74,4 +79,18 @@ func runTlogRestore(cmd *cobra.Command, args []string) error {
 		fmt.Fprintf(out, "Copied %d files.\n", r.Copied)
 		return writeHealth(cmd, options, health)
 	})
+}
+
+// checkCopy returns an error if there is no such folder: a mistyped name contradicts nothing.
+func checkCopy(folder string) error {
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no folder %s: name a copy of the folder of the log", cli.Printable(folder))
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a folder: name a copy of the folder of the log", cli.Printable(folder))
+	}
+	return nil
 }

@@ -27,7 +27,8 @@ file, the key is the line there that does not sign yet: add it, see key --new,
 and reload all servers before. If a private key has leaked, do not rotate:
 readers go on to accept it. Begin another log, see new.
 
-The exit status is 0 if the key signs, and 1 if not.`,
+The exit status is 0 if the key signs, 1 if it cannot, and 2 if the command was
+called wrongly or the configuration cannot be read.`,
 		Example: `  caddy-terraform-registry tlog rotate --config /etc/caddy/Caddyfile`,
 		Args:    cli.Arguments(0, "it has no arguments: the configuration says where the log lies"),
 		RunE:    cli.RunE(runTlogRotate),
