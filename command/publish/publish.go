@@ -197,9 +197,9 @@ func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s source,
 		return s, fmt.Errorf("unexpected argument %q: with --from-git the folder of the module is given by --path", args[0])
 	case s.git != nil:
 		return s, nil
-	case len(args) != 1 && a.IsModule():
+	case (len(args) != 1 || args[0] == "") && a.IsModule(): // empty: an input of a CI job that was not given
 		return s, errors.New("give one folder, that of the module")
-	case len(args) != 1:
+	case len(args) != 1 || args[0] == "":
 		return s, errors.New("give one folder: GoReleaser's dist, or one with the files of a release")
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {

@@ -433,6 +433,7 @@ func TestPublishRefusesTheCommandLine(t *testing.T) {
 		{[]string{"--to", "registry.example.com/acme/de_mo", dir}, "--to: "},
 		{[]string{"--to", "registry.example.com/acme/demo"}, "give one folder: GoReleaser's dist"},
 		{[]string{"--to", "registry.example.com/acme/demo", dir, dir}, "give one folder"},
+		{[]string{"--to", "registry.example.com/acme/demo", ""}, "give one folder: GoReleaser's dist"},
 		{[]string{"--to", "registry.example.com/acme/demo", filepath.Join(dir, "none")}, "is not a folder"},
 		{[]string{"--to", "registry.example.com/acme/demo", empty}, "has no release of acme/demo: its packages are named terraform-provider-demo_VERSION_OS_ARCH.zip"},
 		{[]string{"--to", "registry.example.com/acme/other", dir}, "has no release of acme/other, but of demo: name it by --to"},
