@@ -20,7 +20,8 @@ import (
 
 // Access says who may read, publish and manage what.
 //
-// The first rule that matches decides. If no rule matches, access is denied.
+// The first rule that matches decides. If no rule matches, access is denied. But everyone
+// may do what anonymous may do.
 type Access struct {
 	// The subject of a request, with placeholders. A request whose placeholders are
 	// all empty is anonymous. Any authentication can be used: the `authentication`
@@ -34,7 +35,8 @@ type Access struct {
 	// commas. Default: `{http.auth.user.groups}`.
 	Groups string `json:"groups,omitempty"`
 
-	// The rules, in order. At least one is required.
+	// The rules, in order. At least one is required. The first that matches decides. But
+	// everyone may do what anonymous may do, also those whom an earlier rule denies it.
 	Rules []AccessRule `json:"rules,omitempty"`
 }
 
