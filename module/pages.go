@@ -19,7 +19,9 @@ import (
 
 // UI configures the pages.
 type UI struct {
-	// The path below which the pages are. It starts with a slash. Default: `/`.
+	// The path below which the pages are. It starts with a slash. Links on pages are
+	// paths as the registry gets them: `handle_path` and proxies in front must not take
+	// a part away, not even the one in `public_url`. Default: `/`.
 	Path string `json:"path,omitempty"`
 
 	// The name of the registry, for the head of each page. Default: its hostname.
