@@ -44,6 +44,13 @@ func splitServicePath(path string) (s servicePath, ok bool) {
 	return s, false
 }
 
+// ForClients reports whether a path, given without the registry's prefix, is kept for
+// clients, so that pages cannot be there.
+func ForClients(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return slices.Contains([]string{"modules", "providers", "mirror", "tlog", "ready", "refresh", "registries"}, first)
+}
+
 // standInFor notes that the path of r stands in for the registry at a hostname. The
 // hostname of this registry itself changes nothing.
 func (g *Registry) standInFor(r *request, escaped string) error {

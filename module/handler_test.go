@@ -216,7 +216,9 @@ func TestProvisionRefuses(t *testing.T) {
 		{"a link to nowhere", Handler{UI: &UI{Links: []UILink{{"x", "handbook"}}}}, "neither a URL with https, http or mailto nor a path"},
 		{"a logo that is not there", Handler{UI: &UI{Logo: "/nowhere/logo.svg"}}, "ui: logo: open /nowhere/logo.svg"},
 		{"a logo that is no image", Handler{UI: &UI{Logo: "handler_test.go"}}, "no image that browsers show"},
-		{"pages at the prefix", Handler{UI: &UI{Path: "/v1/"}}, "ui: the path is the registry's prefix"},
+		{"pages at the prefix", Handler{UI: &UI{Path: "/v1/"}}, `ui: the path "/v1/" is one that clients use`},
+		{"pages where clients ask", Handler{UI: &UI{Path: "/v1/modules"}}, `ui: the path "/v1/modules" is one that clients use`},
+		{"pages below where clients ask", Handler{Prefix: "/tf", UI: &UI{Path: "/tf/mirror/pages"}}, "is one that clients use"},
 		{"unknown signatures", Handler{Signatures: "always"}, `signatures: "always" is neither prefer nor require`},
 	}
 	for _, test := range tests {

@@ -1,7 +1,6 @@
 package module
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
@@ -149,6 +149,7 @@ func (u *UI) validate(prefix string) error {
 		return nil
 	}
 	trimmed := strings.TrimSuffix(u.Path, "/")
+	below, inPrefix := strings.CutPrefix(trimmed, prefix+"/")
 	switch {
 	case !strings.HasPrefix(u.Path, "/"):
 		return fmt.Errorf("ui: the path %q does not start with a slash", u.Path)
@@ -156,8 +157,8 @@ func (u *UI) validate(prefix string) error {
 		return fmt.Errorf("ui: the path %q has empty or dot segments", u.Path)
 	case (&url.URL{Path: trimmed}).EscapedPath() != trimmed:
 		return fmt.Errorf("ui: the path %q has characters that need escaping in a URL", u.Path)
-	case trimmed == prefix:
-		return errors.New("ui: the path is the registry's prefix, which clients use: choose another one")
+	case trimmed == prefix || inPrefix && handlers.ForClients(below):
+		return fmt.Errorf("ui: the path %q is one that clients use: choose another", u.Path)
 	}
 	return nil
 }
