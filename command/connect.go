@@ -55,7 +55,7 @@ changed, and 2 if it could not be changed.`,
 }
 
 func runConnect(cmd *cobra.Command, args []string, network remote.Network) error {
-	ctx, stop := cli.Interruptible(cmd.Context())
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	to := fl.String("to")

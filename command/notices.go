@@ -135,7 +135,7 @@ func addNoticeFlags(cmd *cobra.Command) {
 // runNotice changes the registry.hcl that the command line names. With ahead, the folder of a
 // mirrored address may be missing: its versions are withdrawn before they are fetched.
 func runNotice(cmd *cobra.Command, args []string, network remote.Network, ahead bool, edit func(*cobra.Command, *noticeChange) (noticeEdit, error)) error {
-	ctx, stop := cli.Interruptible(cmd.Context())
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	n, err := newNoticeChange(ctx, cmd, args, network, ahead)
 	if err != nil {

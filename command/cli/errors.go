@@ -74,16 +74,25 @@ func RunE(run func(cmd *cobra.Command, args []string) error) func(*cobra.Command
 		if _, hasStatus := errors.AsType[*Error](err); hasStatus || errors.Is(err, ErrProblem) {
 			return err
 		}
+		if err != nil && wasInterrupted(cmd.Context()) { // it says that a context was canceled
+			err = errors.New("interrupted before it was done")
+		}
 		return UsageError(cmd, err)
 	}
 }
 
-// Interruptible returns a context that ends when the user interrupts the process. A second
-// signal ends the process.
-func Interruptible(ctx context.Context) (interruptible context.Context, stop func()) {
-	interruptible, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+// Interruptible returns the context of the command, which ends from now on when the user
+// interrupts the process. A second signal ends the process.
+func Interruptible(cmd *cobra.Command) (interruptible context.Context, stop func()) {
+	interruptible, stop = signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(interruptible, stop)
+	cmd.SetContext(interruptible)
 	return interruptible, stop
+}
+
+// wasInterrupted reports whether a context of Interruptible ended by a signal, not by stop.
+func wasInterrupted(ctx context.Context) bool {
+	return ctx.Err() != nil && context.Cause(ctx) != context.Canceled
 }
 
 // NoArguments checks that a command has no arguments.

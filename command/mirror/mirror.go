@@ -98,7 +98,7 @@ func runMirror(cmd *cobra.Command, args []string, network upstream.Network) erro
 	if err != nil {
 		return err
 	}
-	ctx, stop := cli.Interruptible(cmd.Context())
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	context.AfterFunc(ctx, m.fillers.close) // an interrupted fill leaves nothing behind
 	result := m.run(ctx)

@@ -89,7 +89,7 @@ func runPublish(cmd *cobra.Command, args []string, network remote.Network) error
 	if err != nil {
 		return err
 	}
-	ctx, stop := cli.Interruptible(cmd.Context())
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	result, err := run.run(ctx)
 	run.progress.Clear()

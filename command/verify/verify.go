@@ -103,7 +103,7 @@ func run(cmd *cobra.Command, args []string, network remote.Network) error {
 	if o.Pins, err = verify.ReadPins(file); err != nil {
 		return err
 	}
-	ctx, stop := cli.Interruptible(cmd.Context())
+	ctx, stop := cli.Interruptible(cmd)
 	defer stop()
 	if fl.String("watch") != "" {
 		return watch(ctx, cmd, fl, o, file)
