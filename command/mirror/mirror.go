@@ -200,6 +200,9 @@ func platformsFlag(fl caddycmd.Flags) (platforms []address.Platform, thisMachine
 	if err != nil {
 		return nil, false, err
 	}
+	if len(words) == 0 && fl.Changed("platform") { // pflag drops a value that is empty
+		return nil, false, errEmpty
+	}
 	if len(words) == 0 {
 		return []address.Platform{{OS: runtime.GOOS, Arch: runtime.GOARCH}}, true, nil
 	}

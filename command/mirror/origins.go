@@ -32,6 +32,9 @@ type origins struct {
 // is short: users run the command to get new versions.
 const versionsTTL = 30 * time.Second
 
+// errEmpty refuses a flag whose value is a variable that is not set.
+var errEmpty = errors.New("it is empty")
+
 func originFlags(fl caddycmd.Flags) (*origins, error) {
 	o := &origins{urls: make(map[svchost.Hostname]string), moduleURLs: make(map[svchost.Hostname]string)}
 	for _, flag := range []struct {
@@ -39,6 +42,9 @@ func originFlags(fl caddycmd.Flags) (*origins, error) {
 		add  func(word string) error
 	}{{"upstream", o.add}, {"modules-url", o.addModules}} {
 		words, err := fl.GetStringArray(flag.name)
+		if err == nil && len(words) == 0 && fl.Changed(flag.name) { // pflag drops a value that is empty
+			err = errEmpty
+		}
 		for _, word := range words {
 			if err == nil {
 				err = flag.add(word)
@@ -69,7 +75,7 @@ func (o *origins) add(word string) error {
 		return errors.New("two network mirrors are given for all providers: leave out one of them")
 	}
 	if o.mirror = word; word == "" {
-		return errors.New("it is empty: give a URL, or HOSTNAME=URL")
+		return errEmpty
 	}
 	return nil
 }

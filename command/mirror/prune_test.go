@@ -271,6 +271,7 @@ func TestPruneRefuses(t *testing.T) {
 		{"hostnames that may be its own", []string{infra(t)}, "other.example.com, registry.example.com may be hostnames of the registry itself"},
 		{"the same in a dry run", []string{infra(t), "--dry-run"}, "--own"},
 		{"a malformed --own", []string{infra(t), "--own", "a..b"}, "--own: "},
+		{"a server that is not asked", []string{infra(t), "--address", "localhost:2019"}, "--address: it belongs to --unused"},
 		{"no root", []string{infra(t), "--root", ""}, "--root is required"},
 	}
 	for _, test := range tests {

@@ -30,6 +30,9 @@ type versionOf struct{ address, version string }
 func unusedFlag(fl caddycmd.Flags, root string) (*unusedSince, error) {
 	text := fl.String("unused")
 	if !fl.Changed("unused") {
+		if fl.Changed("address") {
+			return nil, errors.New("--address: it belongs to --unused")
+		}
 		return nil, nil
 	}
 	days, err := parsePeriod(text)
