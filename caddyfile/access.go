@@ -1,6 +1,9 @@
 package caddyfile
 
 import (
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
@@ -16,12 +19,23 @@ func auth(d *caddyfile.Dispenser, h *module.Handler) error {
 	if name == httpBasic {
 		return basicAuth(d, h)
 	}
-	provider, err := caddyfile.UnmarshalModule(d, "http.authentication.providers."+name)
+	id := "http.authentication.providers." + name
+	if _, err := caddy.GetModule(id); err != nil {
+		return d.Errf("there is no authentication provider '%s': this server has %s", name, strings.Join(authenticationProviders(), ", "))
+	}
+	provider, err := caddyfile.UnmarshalModule(d, id)
 	if err != nil {
 		return err // err has the position
 	}
 	h.AuthRaw = append(h.AuthRaw, caddyconfig.JSONModuleObject(provider, "provider", name, nil))
 	return nil
+}
+
+func authenticationProviders() (names []string) {
+	for _, m := range caddy.GetModules("http.authentication.providers") {
+		names = append(names, m.ID.Name())
+	}
+	return names
 }
 
 // accessRules parses the block of rules:

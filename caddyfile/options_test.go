@@ -176,7 +176,7 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"a negative interval", `rescan -1m`, "rescan must be positive"},
 		{"a poll of zero", `poll 0s`, "poll must be positive, not '0s': use 'poll off' for no other instances"},
 		{"auth without a provider", `auth`, "auth needs the name of an authentication provider, such as terraform_tokens or terraform_oidc"},
-		{"auth with an unknown provider", `auth nothing`, "http.authentication.providers.nothing"},
+		{"auth with an unknown provider", `auth terraform_token /etc/caddy/tokens`, "there is no authentication provider 'terraform_token': this server has http_basic, terraform_oidc, terraform_tokens"},
 		{"an authentication provider without its argument", `auth terraform_tokens`, "terraform_tokens needs one argument, the file that has the tokens"},
 		{"access with arguments", `access ci {` + "\n}", "wrong argument count"},
 		{"access without a rule", "access {\n}", "access has no rule, so nothing could be read"},
