@@ -74,7 +74,7 @@ func TestTlogCommands(t *testing.T) {
 			t.Errorf("%s before the first start: %q, %v", command, out, err)
 		}
 	}
-	server.start("registry.example.com/v1/tlog has 1 entries, and all files agree.\n")
+	server.start("registry.example.com/v1/tlog has 1 entry, and all files agree.\n")
 	out, err := run("key", "--root", roots+"/open/")
 	if v, bad := note.NewVerifier(strings.TrimSpace(out)); err != nil || bad != nil || v.Name() != "registry.example.com/v1/tlog" {
 		t.Errorf("the key is %q, %v, %v", out, err, bad)
@@ -144,7 +144,7 @@ func TestTlogInAnotherDataDirectory(t *testing.T) {
 	t.Cleanup(server.stop)
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		out, err := server.run("fsck")
-		if err == nil && strings.Contains(out, " has 1 entries, and all files agree.") {
+		if err == nil && strings.Contains(out, " has 1 entry, and all files agree.") {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -25,7 +25,7 @@ func TestTlogNew(t *testing.T) {
 	if says := run("new"); !strings.Contains(says, "there is no log to continue: ") {
 		t.Errorf("before the first start it says %q", says)
 	}
-	server.start("renewed.example.com/v1/tlog has 1 entries, and all files agree.\n")
+	server.start("renewed.example.com/v1/tlog has 1 entry, and all files agree.\n")
 	server.stop()
 	if says := run("new"); !strings.Contains(says, "the folder has a log: move its files to another place, and keep them") {
 		t.Errorf("while the folder has the log, it says %q", says)
@@ -40,7 +40,7 @@ func TestTlogNew(t *testing.T) {
 		}
 	}
 	says := run("new")
-	if !strings.Contains(strings.Join(strings.Fields(says), " "), "Begun: renewed.example.com/v1/tlog-2, which continues renewed.example.com/v1/tlog after 1 entries. Its key, for those who verify it: renewed.example.com/v1/tlog-2+") || !strings.HasSuffix(says, "\nRestart the server.\n") {
+	if !strings.Contains(strings.Join(strings.Fields(says), " "), "Begun: renewed.example.com/v1/tlog-2, which continues renewed.example.com/v1/tlog after 1 entry. Its key, for those who verify it: renewed.example.com/v1/tlog-2+") || !strings.HasSuffix(says, "\nRestart the server.\n") {
 		t.Errorf("it says %q", says)
 	}
 	server.start("renewed.example.com/v1/tlog-2 has 2 entries, and all files agree.\n")

@@ -76,7 +76,7 @@ func runTlogRestore(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "Copied %d files.\n", r.Copied)
+		fmt.Fprintf(out, "Copied %s.\n", cli.Count(r.Copied, "file"))
 		return writeHealth(cmd, options, health)
 	})
 }

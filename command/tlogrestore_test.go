@@ -12,7 +12,7 @@ import (
 func TestTlogRestore(t *testing.T) {
 	server := newLoggedServer(t, "restored.example.com")
 	run, roots := server.run, server.roots
-	const whole = "restored.example.com/v1/tlog has 1 entries, and all files agree.\n"
+	const whole = "restored.example.com/v1/tlog has 1 entry, and all files agree.\n"
 	server.start(whole)
 	backup := filepath.Join(t.TempDir(), "log")
 	if err := os.CopyFS(backup, os.DirFS(roots+"/free")); err != nil {
@@ -28,15 +28,15 @@ func TestTlogRestore(t *testing.T) {
 		{"nothing is missing", nil, backup, 0, "Copied 0 files.\n" + whole},
 		{"all files are gone", func() error {
 			return os.RemoveAll(roots + "/free/batch")
-		}, backup, 0, "Copied 1 files.\n" + whole},
-		{"the key is gone", func() error { return os.Remove(roots + "/free/key") }, backup, 0, "Copied 1 files.\n" + whole},
+		}, backup, 0, "Copied 1 file.\n" + whole},
+		{"the key is gone", func() error { return os.Remove(roots + "/free/key") }, backup, 0, "Copied 1 file.\n" + whole},
 		{"the folder of the log", nil, roots + "/free", 2, "it is the folder of the log itself: name a copy"},
 		{"a folder that is not there", nil, filepath.Join(backup, "nothing"), 2, "there is no folder " + filepath.Join(backup, "nothing")},
 		{"a file", nil, filepath.Join(backup, "key"), 2, filepath.Join(backup, "key") + " is not a folder"},
 		{"a folder without a log", nil, t.TempDir(), 1, "it is no copy of a log, since it has no file key"},
 		{"a file that differs", func() error { return os.WriteFile(roots+"/free/batch/0", []byte("other"), 0o600) }, backup, 1,
 			"fault: batch/0 differs from the copy: if it is damaged, move it away\nNothing was copied.\n"},
-		{"which was moved away", func() error { return os.Remove(roots + "/free/batch/0") }, backup, 0, "Copied 1 files.\n" + whole},
+		{"which was moved away", func() error { return os.Remove(roots + "/free/batch/0") }, backup, 0, "Copied 1 file.\n" + whole},
 		{"a copy of another key", func() error {
 			key, err := os.ReadFile(backup + "/key")
 			if err != nil {

@@ -28,7 +28,7 @@ func TestTlogRotate(t *testing.T) {
 	if says := run("rotate"); !strings.Contains(says, "there is no log yet: the server begins it") {
 		t.Errorf("before the first start it says %q", says)
 	}
-	server.start("rotated.example.com/v1/tlog has 1 entries, and all files agree.\n")
+	server.start("rotated.example.com/v1/tlog has 1 entry, and all files agree.\n")
 	first := run("key")
 	says := run("rotate")
 	keys := run("key")
@@ -47,7 +47,7 @@ func TestTlogRotate(t *testing.T) {
 			t.Fatalf("the server signs %q, %v", signed, err)
 		}
 	}
-	if says := run("fsck"); says != "rotated.example.com/v1/tlog has 1 entries, and all files agree.\n" {
+	if says := run("fsck"); says != "rotated.example.com/v1/tlog has 1 entry, and all files agree.\n" {
 		t.Errorf("fsck says %q", says)
 	}
 	if private := strings.TrimSpace(run("key", "--new")); !strings.HasPrefix(private, "PRIVATE+KEY+rotated.example.com/v1/tlog+") {
