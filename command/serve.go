@@ -106,7 +106,7 @@ func (s site) config(directories source.Directories, accessLog bool, logs *caddy
 		server.AutoHTTPS = &caddyhttp.AutoHTTPSConfig{Disabled: true}
 		policy := new(caddytls.ConnectionPolicy)
 		if net.ParseIP(s.host) == nil {
-			policy.DefaultSNI = s.host
+			policy.DefaultSNI = certificateName(s.host)
 		}
 		server.TLSConnPolicies = caddytls.ConnectionPolicies{policy}
 		apps["tls"] = caddyconfig.JSON(caddytls.TLS{
@@ -219,7 +219,7 @@ func (s site) awaitCertificate() {
 	ctx, cancel := context.WithTimeout(context.Background(), certificatePatience)
 	defer cancel()
 	// Clients verify the certificate; here it only has to exist.
-	dialer := tls.Dialer{Config: &tls.Config{ServerName: s.host, InsecureSkipVerify: true}}
+	dialer := tls.Dialer{Config: &tls.Config{ServerName: certificateName(s.host), InsecureSkipVerify: true}}
 	dialHost := reachable(s.listenHost())
 	for {
 		conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(dialHost, strconv.FormatUint(uint64(s.port), 10)))
@@ -343,12 +343,12 @@ func loopback(host string) bool {
 // certificateNames are all names of the site. Module sources require a name with a
 // dot, so localhost comes with 127.0.0.1.
 func certificateNames(host, listenHost string) []string {
-	names := []string{host}
+	names := []string{certificateName(host)}
 	switch {
 	case everywhere(listenHost) || loopback(listenHost):
 		names = append(names, "localhost", "127.0.0.1", "::1")
 	default:
-		names = append(names, listenHost)
+		names = append(names, certificateName(listenHost))
 	}
 	var unique []string
 	for _, name := range names {
@@ -357,6 +357,14 @@ func certificateNames(host, listenHost string) []string {
 		}
 	}
 	return unique
+}
+
+// certificateName is a name as certificates have it: in ASCII.
+func certificateName(host string) string {
+	if name, err := address.ParseHostname(host); err == nil {
+		return string(name)
+	}
+	return host
 }
 
 // authority is the host with the port, as in URLs and in addresses of providers

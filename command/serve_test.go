@@ -100,6 +100,8 @@ func TestPlanSite(t *testing.T) {
 			[]string{"registry.lan"}},
 		{"internal certificates for a domain", "registry.example.com", "", true, "https://registry.example.com", ":443",
 			append([]string{"registry.example.com"}, local...)},
+		{"internal certificates for a domain in Unicode", "bücher.example", "", true, "https://bücher.example", ":443",
+			append([]string{"xn--bcher-kva.example"}, local...)},
 		{"internal certificates for a domain at an address", "registry.example.com", "192.0.2.1:443", true,
 			"https://registry.example.com", "192.0.2.1:443", []string{"registry.example.com", "192.0.2.1"}},
 	}
