@@ -25,6 +25,8 @@ type example struct {
 // provider returns a hosted provider or, in a tree that is only a mirror, a
 // mirrored one; nil if there is neither.
 func (w welcome) provider() (mirrored *example) {
+	host := w.authorityOf(w.host())
+	_, unusable := address.ParseHostname(host)
 	for _, o := range w.report.Offered {
 		if o.Kind != index.KindProvider {
 			continue
@@ -32,8 +34,8 @@ func (w welcome) provider() (mirrored *example) {
 		a, err := address.Parse(o.Address)
 		switch {
 		case err != nil:
-		case w.hosts(a) && o.Signature != "none":
-			return &example{Name: a.Name, Source: w.authorityOf(w.host()) + "/" + a.WithHostname("").String(), Version: w.newest(o)}
+		case w.hosts(a) && o.Signature != "none" && unusable == nil:
+			return &example{Name: a.Name, Source: host + "/" + a.WithHostname("").String(), Version: w.newest(o)}
 		case mirrored == nil && a.Hostname != "" && !w.hosts(a):
 			mirrored = &example{Name: a.Name, Source: o.Address, Version: w.newest(o)}
 		}

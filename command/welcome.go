@@ -68,7 +68,7 @@ func (w welcome) write(out io.Writer) error {
 		Summary:      cli.Wrap(summary(w.report), 0),
 		MoreWithheld: max(0, len(w.report.Withheld)-maxWithheld),
 		HTTPS:        w.site.https,
-		Registry:     clients.Hostnames[0],
+		Registry:     w.authorityOf(w.host()),
 		Mirror:       clients.Mirror(),
 		Provider:     w.provider(),
 		Module:       w.module(),
@@ -101,7 +101,10 @@ func (w welcome) write(out io.Writer) error {
 // clients describes the registry for the configuration of clients.
 func (w welcome) clients() clientconfig.Registry {
 	registry := w.authorityOf(w.host())
-	c := clientconfig.Registry{Hostnames: []string{registry}, URL: "https://" + registry + handlers.DefaultPrefix}
+	c := clientconfig.Registry{URL: "https://" + registry + handlers.DefaultPrefix}
+	if _, err := address.ParseHostname(registry); err == nil { // not an IPv6 address, which no pattern can have
+		c.Hostnames = []string{registry}
+	}
 	for _, o := range w.report.Offered {
 		a, err := address.Parse(o.Address)
 		switch {

@@ -156,6 +156,8 @@ func TestWelcomeSays(t *testing.T) {
 			nil, []string{`module "vpc"`}},
 		{"a hostname is shown in Unicode", "bücher.example.com", "", false, only(demo),
 			[]string{`"bücher.example.com/acme/demo"`}, []string{"xn--"}},
+		{"an IPv6 address is in no pattern and no address", "", "[::1]:8443", true, only(demo),
+			[]string{"url = \"https://[::1]:8443/v1/mirror/\"\n", "direct {}"}, []string{"exclude", `"[::1]:8443/`}},
 		{"nothing to offer", "registry.example.com", "", false, only(),
 			[]string{"Nothing is offered. Withheld: 0.", "provider_installation"}, []string{"As a registry"}},
 		{"control characters in a path are quoted", "registry.example.com", "", false,
