@@ -291,13 +291,21 @@ func (s site) checkPort() error {
 		return err
 	}
 	listener, err := net.Listen("tcp", addr.JoinHostPort(0))
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("something serves on %s already: end it, or choose another address with --listen", addr.JoinHostPort(0))
-	case err != nil:
-		return nil
+	if err != nil {
+		return explainPort(addr.JoinHostPort(0), err)
 	}
 	return listener.Close()
+}
+
+// explainPort says what to do about a port. Nil: what Caddy says about it is enough.
+func explainPort(address string, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("something serves on %s already: end it, or choose another address with --listen", address)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("your user may not serve on %s: choose a port from 1024 on with --listen, such as --listen :8080", address)
+	}
+	return nil
 }
 
 func checkDomain(domain string) error {

@@ -2,7 +2,9 @@ package command
 
 import (
 	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -47,5 +49,12 @@ func TestCommandSharesNoPort(t *testing.T) {
 				t.Errorf("after that has ended, it says %v", err)
 			}
 		})
+	}
+}
+
+func TestCommandExplainsPortsOfRoot(t *testing.T) {
+	err := explainPort(":80", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)})
+	if err == nil || !strings.Contains(err.Error(), "your user may not serve on :80: choose a port from 1024 on") {
+		t.Errorf("it says %v", err)
 	}
 }
