@@ -69,6 +69,7 @@ called wrongly.`,
 			}
 			cmd.AddCommand(subcommands()...)
 			setCompletion(cmd)
+			cmd.ValidArgsFunction = completeCommandsOfCaddy
 		},
 	})
 }

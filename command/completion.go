@@ -1,6 +1,7 @@
 package command
 
 import (
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,20 @@ func setCompletion(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		setCompletion(sub)
 	}
+}
+
+// completeCommandsOfCaddy completes the first argument of a program that takes Caddy's commands beside
+// the registry's, which cobra completes.
+func completeCommandsOfCaddy(cmd *cobra.Command, args []string, prefix string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(args) > 0 || !cmd.HasParent() || !calledAfterRegistry(os.Args[0]) {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, c := range besides(cmd) {
+		if strings.HasPrefix(c.Name(), prefix) {
+			names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func completionOf(f *pflag.Flag) cobra.CompletionFunc {

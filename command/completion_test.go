@@ -2,6 +2,8 @@ package command
 
 import (
 	"bytes"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +39,27 @@ func TestFlagsAreCompleted(t *testing.T) {
 		out, _, err := commandtest.Run(t.Context(), root, append(args, "")...)
 		if err != nil || out != test.want {
 			t.Errorf("%s: %q (%v)", test.args, out, err)
+		}
+	}
+}
+
+// A program named after the registry completes its commands and Caddy's.
+func TestCommandsAreCompleted(t *testing.T) {
+	program := os.Args[0]
+	t.Cleanup(func() { os.Args[0] = program })
+	for _, test := range []struct{ rule, program, prefix, want string }{
+		{"of both", "caddy-terraform-registry", "re", "reload\nrestore\n:4\n"},
+		{"one that both have, once", "caddy-terraform-registry", "vers", "version\n:4\n"},
+		{"of the registry alone", "caddy", "re", "restore\n:4\n"},
+	} {
+		os.Args[0] = test.program
+		root := &cobra.Command{Use: "caddy"}
+		root.AddCommand(registryCommand(t), &cobra.Command{Use: "reload", Run: func(*cobra.Command, []string) {}}, &cobra.Command{Use: "version", Run: func(*cobra.Command, []string) {}})
+		out, _, err := commandtest.Run(t.Context(), root, cobra.ShellCompNoDescRequestCmd, "terraform-registry", test.prefix)
+		lines := strings.SplitAfter(out, "\n")
+		slices.Sort(lines[:max(0, len(lines)-2)])
+		if got := strings.Join(lines, ""); err != nil || got != test.want {
+			t.Errorf("%s: %q (%v)", test.rule, got, err)
 		}
 	}
 }

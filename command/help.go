@@ -42,13 +42,21 @@ func commandsOfCaddy(cmd *cobra.Command) string {
 	}
 	var b strings.Builder
 	b.WriteString("\nCommands of Caddy:\n")
-	for _, c := range cmd.Parent().Commands() {
-		hasName := func(own *cobra.Command) bool { return own.Name() == c.Name() }
-		if c.IsAvailableCommand() && c != cmd && !slices.ContainsFunc(cmd.Commands(), hasName) {
-			fmt.Fprintf(&b, "  %-14s %s\n", c.Name(), c.Short)
-		}
+	for _, c := range besides(cmd) {
+		fmt.Fprintf(&b, "  %-14s %s\n", c.Name(), c.Short)
 	}
 	return b.String()
+}
+
+// besides are the commands beside the registry's own that it has no subcommand of the same name for.
+func besides(own *cobra.Command) (others []*cobra.Command) {
+	for _, c := range own.Parent().Commands() {
+		hasName := func(sub *cobra.Command) bool { return sub.Name() == c.Name() }
+		if c.IsAvailableCommand() && c != own && !slices.ContainsFunc(own.Commands(), hasName) {
+			others = append(others, c)
+		}
+	}
+	return others
 }
 
 // useLine wraps a command and its arguments, which follow it on further lines.

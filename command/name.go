@@ -34,6 +34,9 @@ func named(args []string, subcommands []*cobra.Command) []string {
 		at = 2
 	}
 	isSubcommand := func(c *cobra.Command) bool { return len(args) > at && c.Name() == args[at] }
+	if len(args) == 3 && strings.HasPrefix(args[1], cobra.ShellCompRequestCmd) {
+		return slices.Insert(slices.Clone(args), at, ownCommand) // which completes the names of both
+	}
 	if !slices.ContainsFunc(subcommands, isSubcommand) && !isFlagOfOwnCommand(args[1]) && isCommandOfCaddy(args[1]) {
 		return args
 	}

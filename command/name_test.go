@@ -12,6 +12,8 @@ func TestSubcommandsByTheNameOfTheProgram(t *testing.T) {
 		{"one that Caddy has too", "caddy-terraform-registry version", "caddy-terraform-registry terraform-registry version"},
 		{"its help", "caddy-terraform-registry help check", "caddy-terraform-registry help terraform-registry check"},
 		{"its completion", "caddy-terraform-registry __complete check --", "caddy-terraform-registry __complete terraform-registry check --"},
+		{"completion of the first word", "caddy-terraform-registry __complete ch", "caddy-terraform-registry __complete terraform-registry ch"},
+		{"completion for a command of Caddy", "caddy-terraform-registry __complete run --", "caddy-terraform-registry __complete run --"},
 		{"a flag of the registry's own command", "caddy-terraform-registry --root /srv", "caddy-terraform-registry terraform-registry --root /srv"},
 		{"help", "caddy-terraform-registry --help", "caddy-terraform-registry terraform-registry --help"},
 		{"help, in short", "caddy-terraform-registry -h", "caddy-terraform-registry terraform-registry --help"},
