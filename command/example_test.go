@@ -62,8 +62,8 @@ variable "region" { default = "eu" }
 	}
 }
 
-// Variables that cannot be read do not keep the other variables from the example. Names that
-// are none are left out: the example is printed on a terminal.
+// Variables that cannot be read do not keep the other variables from the example. Malformed
+// names are left out: the example is printed on a terminal.
 func TestExampleVariablesOfABrokenModule(t *testing.T) {
 	files := indextest.New(t).
 		Write("modules/acme/vpc/aws/1.0.0/a.tf", "\x00").

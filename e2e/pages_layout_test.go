@@ -108,7 +108,7 @@ func pagesBack(t *testing.T, registry *Registry) {
 	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0?tab=changes&from=1.2.0")
 	tab.Choose("#scheme", "dark")
 	evaluate[bool](tab, `document.querySelector('#scheme').dispatchEvent(new Event('change'))`)
-	// A browser keeps the page as it was left, and tells it when it is shown again.
+	// A browser keeps a page that is left, and sends it an event when it is shown again.
 	evaluate[bool](tab, `(document.querySelector('#from').value = '1.3.2', localStorage.setItem('scheme', 'light'), dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))`)
 	got := evaluate[string](tab, `[document.querySelector('#from').value, document.querySelector('#scheme').value, document.documentElement.dataset.scheme].join(' ')`)
 	if got != "1.2.0 light light" {
@@ -178,7 +178,7 @@ func pagesLargeText(t *testing.T, registry *Registry) {
 	}
 }
 
-// What has the focus is not behind the filter that stays in view, and not below an open menu.
+// The focus is neither behind the filter that stays in view nor below an open menu.
 func pagesFocus(t *testing.T, registry *Registry) {
 	tab := openTab(t, registry)
 	tab.Resize(desktopWidth, 400)

@@ -92,7 +92,7 @@ func (ws *Workspace) serve(t *testing.T, command string) (log *Log, printed stri
 	return log, readUntil(stdout, "module ", "}")
 }
 
-// packagedRoot is the folder that the packages create, and packagedStorage that of Caddy's storage.
+// The packages create packagedRoot for the tree and packagedStorage for Caddy's storage.
 const (
 	packagedRoot    = "/var/lib/caddy-terraform-registry/registry"
 	packagedStorage = "/var/lib/caddy-terraform-registry/caddy"

@@ -21,7 +21,7 @@ import (
 // Access says who may read, publish and manage what.
 //
 // The first rule that matches decides. If no rule matches, access is denied. But everyone
-// may do what anonymous may do.
+// has the rights of anonymous.
 type Access struct {
 	// The subject of a request, with placeholders. A request whose placeholders are
 	// all empty is anonymous. Any authentication can be used: the `authentication`
@@ -36,7 +36,7 @@ type Access struct {
 	Groups string `json:"groups,omitempty"`
 
 	// The rules, in order. At least one is required. The first that matches decides. But
-	// everyone may do what anonymous may do, also those whom an earlier rule denies it.
+	// everyone has the rights of anonymous, also after a rule that denies them.
 	Rules []AccessRule `json:"rules,omitempty"`
 }
 

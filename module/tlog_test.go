@@ -523,8 +523,8 @@ func TestAReloadThatFailsWithholdsStill(t *testing.T) {
 	}
 }
 
-// What is found while a configuration has the index that fails later, and that has no log or another one, is
-// entered in the log of the configuration that goes on.
+// A configuration that fails later may have the index for a while, and no log or another one. New
+// versions of that time are entered in the log of the configuration that goes on.
 func TestAReloadThatFailsLosesNoEntry(t *testing.T) {
 	for _, test := range []struct {
 		rule string
@@ -546,7 +546,7 @@ func TestAReloadThatFailsLosesNoEntry(t *testing.T) {
 			failing.mustStart()
 			indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# new"))
 			rescan(t, h)
-			time.Sleep(3 * time.Second) // what is fresh is looked at again
+			time.Sleep(3 * time.Second) // the index looks at new files again, which must not be why the log is told
 			failing.cancel()
 			awaitEntry(t, h, "modules/acme/vpc/aws/1.1.0")
 		})

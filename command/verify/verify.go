@@ -31,7 +31,7 @@ It finds logs as clients find registries: by the hostname in an address, and by
 host and network_mirror blocks of the CLI configuration. --log names others. It
 sends the tokens that clients send.
 
-What it has seen of a log is kept in .terraform-registry.checkpoint in the
+It keeps the last state of each log in .terraform-registry.checkpoint in the
 folder. Commit this file. It is written at the first use of a log, or of a host
 that leads to it, and with --update; after that the log must continue what is in
 the file, signed by the same key. While a log is signed by two keys, --update
@@ -52,7 +52,7 @@ it is interrupted; with --once, those since the last time. It fails if the log
 has two packages of one version. It needs a token that may read everything.
 
 The exit status is 0 if all is as on record, 1 if there are findings, and 2 if
-it is not known because a registry gave no answer, what was seen of a log could
+it is not known because a registry gave no answer, the state of a log could
 not be written, or the command was called wrongly.`,
 		Example: `  caddy-terraform-registry verify
   caddy-terraform-registry verify infrastructure --recursive --min-age 7d
