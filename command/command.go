@@ -2,6 +2,7 @@ package command
 
 import (
 	"os"
+	"slices"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
@@ -52,7 +53,10 @@ generated at the first start and kept in Caddy's data directory.
 The exit status is 1 if the server could not start, and 2 if the command was
 called wrongly.`,
 		CobraFunc: func(cmd *cobra.Command) {
-			os.Args = named(os.Args, subcommands()) // before they are parsed, and when Caddy has all its commands
+			// Before they are parsed, and when Caddy has all its commands.
+			if args := named(os.Args, subcommands()); !slices.Equal(args, os.Args) {
+				os.Args = args
+			}
 			cli.AddTreeFlags(cmd)
 			cmd.Flags().StringP("domain", "d", "", "The domain `name` at which to serve the registry")
 			cmd.Flags().StringP("listen", "l", "", "The `address` to which to bind the listener")

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -153,9 +154,11 @@ func TestBytesThatChangeWhileTheyCannotBeRead(t *testing.T) {
 				files.Write(module, indextest.Zip("main.tf", content)).Write(folder+"/main.tf", content)
 			}
 			write("# first\n")
-			now := later()
+			var now atomic.Pointer[time.Time]
+			pass := func(d time.Duration) { t := later().Add(d); now.Store(&t) }
+			pass(0)
 			o := options(t, faults.Open(source.Directories{Root: root}.Open))
-			o.Now = func() time.Time { return now }
+			o.Now = func() time.Time { return *now.Load() }
 			o.Store, o.Identity = new(memoryStore), "a tree"
 			x := index.New(o)
 			rescan(t, x)
@@ -175,8 +178,8 @@ func TestBytesThatChangeWhileTheyCannotBeRead(t *testing.T) {
 			if err := hide(); err != nil {
 				t.Fatal(err)
 			}
-			for range 4 {
-				now = now.Add(13 * time.Hour)
+			for n := range 4 {
+				pass(time.Duration(n+1) * 13 * time.Hour)
 				rescan(t, x)
 			}
 			x.Close()

@@ -3,6 +3,7 @@ package pull_test
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -309,7 +310,13 @@ func TestKeysPinnedWhileAReleaseIsCompared(t *testing.T) {
 			var faults treetest.Faults
 			m := faulty(t, c, pull.Policy{}, mine, &faults)
 			looked, last := 0, ""
+			var mutex sync.Mutex
 			faults.When(func(_ int, o treetest.Operation) error {
+				if o.Name == "sync" { // at any time, beside other operations
+					return nil
+				}
+				mutex.Lock()
+				defer mutex.Unlock()
 				if inProviders := strings.HasPrefix(o.Path, "providers/"); inProviders && last == keysFile {
 					if looked++; looked == n {
 						mine.Write(keysFile, pinned)
