@@ -11,9 +11,9 @@ import (
 // Parse parses a CLI configuration. As for clients, it is JSON if it begins as JSON does, whatever its
 // name is.
 //
-// Clients read an older HCL than this package. In that, blocks and arguments may share a line, and
-// names may have quotes, as the manual of the clients writes them in dev_overrides: Parse leaves
-// out what is in there.
+// Clients read an older version of HCL than this package. In that, blocks and arguments may share a
+// line, and names may have quotes, as in the examples of dev_overrides in the clients' manual. Parse
+// leaves out the content of dev_overrides.
 func Parse(content []byte, name string) (*hcl.File, hcl.Diagnostics) {
 	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
 		return hcljson.Parse(content, name)

@@ -48,7 +48,7 @@ func commandsOfCaddy(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// besides are the commands beside the registry's own that it has no subcommand of the same name for.
+// besides returns the commands of Caddy, except for names that the registry has a subcommand for.
 func besides(own *cobra.Command) (others []*cobra.Command) {
 	for _, c := range own.Parent().Commands() {
 		hasName := func(sub *cobra.Command) bool { return sub.Name() == c.Name() }

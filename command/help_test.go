@@ -1,6 +1,7 @@
 package command
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -9,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
 // The help of commands fits a terminal of the usual width, but for examples, and says which
@@ -75,6 +78,27 @@ func TestUnknownSubcommand(t *testing.T) {
 	} {
 		err := noSubcommand(registryCommand(t), []string{test.typed})
 		if err == nil || err.Error() != test.says {
+			t.Errorf("%s: %v", test.typed, err)
+		}
+	}
+}
+
+// A mistyped command of the program named after the registry is answered with similar ones of both,
+// whatever flags follow.
+func TestMistypedCommands(t *testing.T) {
+	program := os.Args[0]
+	t.Cleanup(func() { os.Args[0] = program })
+	os.Args[0] = module.BinaryName
+	for _, test := range []struct{ typed, says string }{
+		{"relaod --config Caddyfile", `there is no subcommand "relaod": did you mean reload?`},
+		{"chekc --root /srv --json", `there is no subcommand "chekc": did you mean check?`},
+		{"chekc --help", `there is no subcommand "chekc": did you mean check?`},
+	} {
+		root := &cobra.Command{Use: "caddy"}
+		root.AddCommand(registryCommand(t), &cobra.Command{Use: "reload", Run: func(*cobra.Command, []string) {}})
+		args := named(append([]string{os.Args[0]}, strings.Fields(test.typed)...), subcommands())
+		_, _, err := commandtest.Run(t.Context(), root, args[1:]...)
+		if err == nil || err.Error() != test.says || commandtest.Status(err) != cli.ExitUsage {
 			t.Errorf("%s: %v", test.typed, err)
 		}
 	}

@@ -20,8 +20,8 @@ const ownCommand = "terraform-registry"
 // users need not say the name twice. `caddy-terraform-registry check` is
 // `caddy terraform-registry check`, and `caddy-terraform-registry --root FOLDER` is
 // `caddy terraform-registry --root FOLDER`. Completion by the shell names the subcommand,
-// too. What is no command of Caddy either was meant as a subcommand. Help that is asked for
-// without a command is the registry's, which lists both.
+// too. An unknown command is left to the registry's own, whose error names similar commands of
+// both. Help without a command is the registry's, too, and lists both.
 func named(args []string, subcommands []*cobra.Command) []string {
 	if len(args) == 0 || !calledAfterRegistry(args[0]) {
 		return args
@@ -37,10 +37,13 @@ func named(args []string, subcommands []*cobra.Command) []string {
 	if len(args) == 3 && strings.HasPrefix(args[1], cobra.ShellCompRequestCmd) {
 		return slices.Insert(slices.Clone(args), at, ownCommand) // which completes the names of both
 	}
-	if !slices.ContainsFunc(subcommands, isSubcommand) && !isFlagOfOwnCommand(args[1]) && isCommandOfCaddy(args[1]) {
+	switch {
+	case slices.ContainsFunc(subcommands, isSubcommand) || isFlagOfOwnCommand(args[1]):
+		return slices.Insert(slices.Clone(args), at, ownCommand)
+	case isCommandOfCaddy(args[1]):
 		return args
 	}
-	return slices.Insert(slices.Clone(args), at, ownCommand)
+	return []string{args[0], ownCommand, args[1]} // without flags that the registry's own command may not have
 }
 
 // isCommandOfCaddy reports whether Caddy has the command, or cobra for all programs. A flag counts as one.

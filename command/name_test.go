@@ -19,7 +19,7 @@ func TestSubcommandsByTheNameOfTheProgram(t *testing.T) {
 		{"help, in short", "caddy-terraform-registry -h", "caddy-terraform-registry terraform-registry --help"},
 		{"help of a command of Caddy", "caddy-terraform-registry run --help", "caddy-terraform-registry run --help"},
 		{"help of a command of Caddy, in other words", "caddy-terraform-registry help run", "caddy-terraform-registry help run"},
-		{"a mistyped command", "caddy-terraform-registry chekc --root /srv", "caddy-terraform-registry terraform-registry chekc --root /srv"},
+		{"a mistyped command, whose flags are not the registry's own", "caddy-terraform-registry relaod --config Caddyfile", "caddy-terraform-registry terraform-registry relaod"},
 		{"Caddy's version", "caddy-terraform-registry -v", "caddy-terraform-registry -v"},
 		{"a command of Caddy", "caddy-terraform-registry run --config Caddyfile", "caddy-terraform-registry run --config Caddyfile"},
 		{"the registry's own command", "caddy-terraform-registry terraform-registry check", "caddy-terraform-registry terraform-registry check"},

@@ -282,8 +282,8 @@ func planSite(domain, listen string, internalCerts bool) (site, error) {
 	return s, nil
 }
 
-// checkPort returns an error if another process listens on the port. On most systems
-// Caddy would share it (SO_REUSEPORT), and each process would get some of the
+// checkPort returns an error if another process listens on the port, or the user may not. On
+// most systems Caddy would share a port (SO_REUSEPORT), and each process would get some of the
 // connections. Other reasons why it cannot listen are left to Caddy.
 func (s site) checkPort() error {
 	addr, err := caddy.ParseNetworkAddress(s.listen)
@@ -292,16 +292,18 @@ func (s site) checkPort() error {
 	}
 	listener, err := net.Listen("tcp", addr.JoinHostPort(0))
 	if err != nil {
-		return explainPort(addr.JoinHostPort(0), err)
+		return s.explainPort(addr.JoinHostPort(0), err)
 	}
 	return listener.Close()
 }
 
 // explainPort says what to do about a port. Nil: what Caddy says about it is enough.
-func explainPort(address string, err error) error {
+func (s site) explainPort(address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("something serves on %s already: end it, or choose another address with --listen", address)
+	case errors.Is(err, syscall.EACCES) && s.https && len(s.internal) == 0: // Caddy listens on the HTTP port, too
+		return fmt.Errorf("your user may not serve on %s, and a public certificate needs the ports 443 and 80: run the command as a user who may, or use --internal-certs and --listen :8443", address)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("your user may not serve on %s: choose a port from 1024 on with --listen, such as --listen :8080", address)
 	}

@@ -52,9 +52,24 @@ func TestCommandSharesNoPort(t *testing.T) {
 	}
 }
 
+// A site with a public certificate needs the ports of root, so another port is no advice.
 func TestCommandExplainsPortsOfRoot(t *testing.T) {
-	err := explainPort(":80", &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)})
-	if err == nil || !strings.Contains(err.Error(), "your user may not serve on :80: choose a port from 1024 on") {
-		t.Errorf("it says %v", err)
+	for _, test := range []struct {
+		domain        string
+		internalCerts bool
+		says          string
+	}{
+		{"", false, "your user may not serve on :80: choose a port from 1024 on"},
+		{"registry.example.com", true, "your user may not serve on :443: choose a port from 1024 on"},
+		{"registry.example.com", false, "your user may not serve on :443, and a public certificate needs the ports 443 and 80"},
+	} {
+		s, err := planSite(test.domain, "", test.internalCerts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.explainPort(s.listen, &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", syscall.EACCES)})
+		if err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("it says %v", err)
+		}
 	}
 }

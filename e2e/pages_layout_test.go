@@ -102,7 +102,7 @@ func pagesScheme(t *testing.T, registry *Registry) {
 	}
 }
 
-// Who goes back finds a page that agrees with itself and with what was chosen since.
+// After going back to a page, its selects have the version of its text and the scheme that was chosen since.
 func pagesBack(t *testing.T, registry *Registry) {
 	tab := openTab(t, registry)
 	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0?tab=changes&from=1.2.0")
@@ -157,7 +157,7 @@ func pagesLongWords(t *testing.T, registry *Registry) {
 	})
 }
 
-// Who reads text of twice the size has the layout of a window of half the width.
+// With text of twice the size, a page has the layout of a window of half the width.
 func pagesLargeText(t *testing.T, registry *Registry) {
 	tab := openTab(t, registry)
 	tab.call(func(ctx context.Context) error {

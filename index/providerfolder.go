@@ -42,8 +42,8 @@ type releaseFiles struct {
 	packages []*packageArchive
 	copied   bool // the copy of its namespace's keys lists the release
 
-	bad     *tree.Finding // why a file of it cannot be read, so that the release keeps its earlier state; nil if all can
-	vouched bool          // all such files are packages: its documents are known
+	bad          *tree.Finding // why a file of it cannot be read, so that the release keeps its earlier state; nil if all can
+	onlyPackages bool          // all such files are packages: its documents are known
 }
 
 // A packageArchive is a provider's package for one platform, as a zip or an unpacked folder.
@@ -174,7 +174,7 @@ func (p *providerFolder) keepVersion(text string, bad *tree.Finding, isPackage b
 
 // keep keeps the earlier state of the release. Of several reasons, one that may pass counts.
 func (r *releaseFiles) keep(bad *tree.Finding, isPackage bool) {
-	r.vouched = isPackage && (r.vouched || r.bad == nil)
+	r.onlyPackages = isPackage && (r.onlyPackages || r.bad == nil)
 	if !r.bad.Passes() {
 		r.bad = bad
 	}

@@ -56,7 +56,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, verifier *re
 	if files.bad != nil {
 		o.passing = true
 		// Without a document that is there, it would be offered as if nobody vouched for it.
-		if last != nil || files.bad.Passes() || !files.vouched {
+		if last != nil || files.bad.Passes() || !files.onlyPackages {
 			return last, last == nil && files.bad.Passes()
 		}
 	}

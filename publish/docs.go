@@ -93,11 +93,11 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 		s.removeAll() // tidy removes what remains
 		return f.added(r.sum), nil
 	}
-	_, needsSignature, err := p.keys(ctx, folders, present)
+	keys, needsSignature, err := p.keys(ctx, folders, present)
 	if err != nil {
 		return Result{}, err
 	}
-	c, err := s.read()
+	c, err := p.read(s, keys)
 	if err != nil {
 		return Result{}, err
 	}

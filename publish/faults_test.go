@@ -1,6 +1,7 @@
 package publish_test
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -292,6 +293,54 @@ func TestFilesTakenBeforeSHA256SUMSIsSeen(t *testing.T) {
 	if release := r.scan().Provider(index.PlaceOf(demo)).Release("1.0.0"); release == nil || len(release.Packages) != 2 || release.Signature.KeyID != author.ID() {
 		t.Errorf("offered is %+v of %v", release, r.files())
 	}
+}
+
+// The signature that such an instance has taken counts as soon as another one has SHA256SUMS, or is asked
+// for again: it is not acknowledged and then dropped.
+func TestASignatureTakenBeforeSHA256SUMSIsSeen(t *testing.T) {
+	author, stranger := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	d := newDist(t, "").signed(author)
+	open := func(t *testing.T, taken string) *registry {
+		t.Helper()
+		root := t.TempDir()
+		open := source.Directories{Root: root}.Open
+		one, locks := newPublisher(t, open)
+		var faults treetest.Faults
+		other, _ := newPublisher(t, faults.Open(open))
+		r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: one, locks: locks}
+		r.Keys("acme", author)
+		r.mustPut(sums, d[sums], publish.Waiting)
+		faults.When(func(_ int, o treetest.Operation) error {
+			if strings.HasPrefix(o.Path+"/", stageOfDemo+"release/") {
+				return syscall.ENOENT
+			}
+			return nil
+		})
+		r.Publisher = other
+		r.mustPut(signature, taken, publish.Waiting)
+		r.Publisher = one
+		return r
+	}
+	t.Run("of a key that does not count", func(t *testing.T) {
+		wrong := stranger.Sign(d[sums])
+		r := open(t, wrong)
+		f, err := publish.ParseReleaseFile(demo, "1.0.0", signature)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := upload(wrong)
+		u.SHA256 = sha256.Sum256([]byte(wrong))
+		if result, err := r.Put(t.Context(), f, u); err == nil {
+			t.Errorf("it is acknowledged: %+v of %v", result, r.files())
+		}
+	})
+	t.Run("of the author, as an upload of documentation says", func(t *testing.T) {
+		r := open(t, d[signature])
+		result, err := r.put("docs.zip", indextest.Zip("docs/index.md", "# Demo"))
+		if err != nil || slices.Contains(result.Missing, signature) {
+			t.Errorf("missing are %v, %v", result.Missing, err)
+		}
+	})
 }
 
 // Documentation that is staged stays until the documentation that replaces it is staged.

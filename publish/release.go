@@ -65,7 +65,7 @@ func (s stage) has(f File, sum wire.SHA256) error {
 	}
 	is := func(b build) bool { return b.sum == sum }
 	switch listed, ok := c.sums[f.Name]; {
-	case c.files[f.Name] == nil && slices.ContainsFunc(c.builds(f.Name), is):
+	case c.checksums == nil && slices.ContainsFunc(c.builds(f.Name), is):
 		return nil
 	case c.files[f.Name] == nil:
 		return ErrNothing
@@ -172,10 +172,7 @@ func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage,
 	if err != nil {
 		return false, Result{}, err
 	}
-	c, err := s.read()
-	if err == nil {
-		err = p.settle(s, c, keys)
-	}
+	c, err := p.read(s, keys)
 	if err != nil {
 		return false, Result{}, err
 	}
@@ -368,6 +365,15 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 		}
 	}
 	return nil, nil
+}
+
+// read returns the content of a stage whose signature is chosen.
+func (p *Publisher) read(s stage, keys *signing.Keyring) (*staged, error) {
+	c, err := s.read()
+	if err == nil {
+		err = p.settle(s, c, keys)
+	}
+	return c, err
 }
 
 // settle chooses the signature of a release whose SHA256SUMS is there, if it was taken before that

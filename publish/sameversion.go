@@ -147,14 +147,14 @@ func (p *Publisher) complete(ctx context.Context, files tree.Tree, s stage) (boo
 		return false, err
 	}
 	defer unlock()
-	c, err := s.read()
-	if err != nil {
-		return false, err
-	}
 	present, err := p.presentRelease(files, s.address, s.version)
 	if err != nil {
 		return false, err
 	}
-	_, needsSignature, err := p.keys(ctx, files, present)
+	keys, needsSignature, err := p.keys(ctx, files, present)
+	if err != nil {
+		return false, err
+	}
+	c, err := p.read(s, keys)
 	return err == nil && len(s.missing(c, needsSignature)) == 0, err
 }

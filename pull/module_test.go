@@ -703,6 +703,25 @@ func TestListsOfModules(t *testing.T) {
 	})
 }
 
+// An origin that takes long to say where the archive is has not made the link old.
+func TestASlowOriginIsAskedOnceForALink(t *testing.T) {
+	s := newModules(t, "")
+	asked := 0
+	s.Fault(upstreamtest.ModuleDownloadPath, func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		time.Sleep(16 * time.Second)
+		upstreamtest.Location(archivePath)(w, r)
+	})
+	s.InBubble(t, upstream.Origin{Timeout: time.Minute}, func(t *testing.T, c *upstream.Client) {
+		m := inMemory(t, c, withModules, indextest.New(t))
+		defer m.Close()
+		m.fillModule(t)
+	})
+	if asked != 1 {
+		t.Errorf("it is asked %d times", asked)
+	}
+}
+
 // Registries sign the links to archives, some for half a minute. A module may wait longer than that for a
 // slot, and then is fetched by a new link.
 func TestModulesThatHaveWaitedAreFetchedByANewLink(t *testing.T) {

@@ -40,11 +40,11 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 	if f.options.ReadOnly {
 		return nil, false, ErrWouldFill
 	}
-	located := time.Now()
 	source, err := f.locate(ctx, w)
 	if err != nil {
 		return nil, false, err
 	}
+	located := time.Now()
 	if err, ok := f.unpublishable.Get(w.atSource(source)); ok {
 		return nil, false, err
 	}
@@ -63,10 +63,10 @@ func (f *Filler) fillModule(ctx context.Context, w *moduleRequest) (v *index.Mod
 			return v, false, err
 		}
 		if !source.Git && time.Since(located) > linkLife {
-			located = time.Now()
 			if source, err = f.locate(ctx, w); err != nil {
 				return nil, false, err
 			}
+			located = time.Now()
 		}
 		if v, err = f.fetchModule(ctx, w, source); !errors.Is(err, tree.ErrReplaced) {
 			break

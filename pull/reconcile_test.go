@@ -332,10 +332,10 @@ func TestKeysPinnedWhileAReleaseIsCompared(t *testing.T) {
 				break
 			}
 			if !errors.Is(err, upstream.ErrBadSignature) || !strings.Contains(err.Error(), "pinned") {
-				t.Errorf("the %d. time: got %v", n, err)
+				t.Errorf("time %d: got %v", n, err)
 			}
 			if m.Read(keysFile) != pinned {
-				t.Errorf("the %d. time: the keys file is %s", n, m.Read(keysFile))
+				t.Errorf("time %d: the keys file is %s", n, m.Read(keysFile))
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func tooDeep(content []byte) (line int) {
 			hclsyntax.TokenBang, hclsyntax.TokenMinus, hclsyntax.TokenQuestion, hclsyntax.TokenStar:
 			depth++
 		case hclsyntax.TokenCBrace, hclsyntax.TokenCBrack, hclsyntax.TokenCParen:
-			depth = max(depth-1, 0) // of a bracket that was never opened, nothing is closed
+			depth = max(depth-1, 0) // a bracket that was never opened closes nothing
 		}
 		if depth > maxNesting {
 			return t.Range.Start.Line

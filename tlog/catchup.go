@@ -30,7 +30,7 @@ func (l *Log) AtLeast(ctx context.Context, size int64) (*Head, error) {
 	}
 	looking := errCatchingUp
 	l.behind.Store(&looking)
-	// The answer is for all readers, and what is found may have to be signed: it does not end with one of them.
+	// This is done for all readers, and may sign what it finds: it goes on when one of them leaves.
 	looked := make(chan error, 1)
 	go func() { looked <- l.catchUp(context.WithoutCancel(ctx)) }()
 	select {

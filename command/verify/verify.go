@@ -125,8 +125,8 @@ func run(cmd *cobra.Command, args []string, network remote.Network) error {
 	return cli.Finish(cmd, r)
 }
 
-// checkFlags refuses flags that would have no effect: users would take the result for what they asked
-// for. A flag is empty if the variable is that a script has put there.
+// checkFlags refuses flags that would have no effect, since users would rely on them. A flag may be
+// empty because a script gives it a variable that is not set.
 func checkFlags(fl caddycmd.Flags) error {
 	given := func(name string) bool { return fl.Changed(name) && fl.Lookup(name).Value.String() != "false" }
 	for _, name := range []string{"watch", "log", "key", "namespace", "checkpoint"} {

@@ -98,6 +98,8 @@ func TestWhatPeopleHaveInTheirHands(t *testing.T) {
 		{"a resource of a called module as clients name it", `module.a["x/y z"].module.b.aws_s3_bucket_policy.this[0]`, []string{"#[aws_s3_bucket_policy]"}},
 		{"a data source of a called module", "module.vpc.data.aws_caller_identity.me", []string{storage + ": reads [aws_caller_identity]"}},
 		{"the first line of a resource", `resource "aws_s3_bucket_policy" "this" {`, []string{"#[aws_s3_bucket_policy]"}},
+		{"a block with an argument source", `data "aws_caller_identity" "me" { source = "files/logo.png" }`, []string{storage + ": reads [aws_caller_identity]"}},
+		{"between brackets and a comma", "(aws_caller_identity.me),", []string{storage + ": reads [aws_caller_identity]"}},
 		{"of a data source", `data "aws_caller_identity" "me" {}`, []string{storage + ": reads [aws_caller_identity]"}},
 		{"a version, of which only the latest is searched", "storage v9.1.0", []string{"acme/[storage]/aws: "}},
 		{"a function as configurations call it", "provider::aws::arn_parse", []string{"#[arn_parse]"}},

@@ -96,13 +96,12 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 			return r == '/' || unicode.IsSpace(r) || unicode.IsControl(r)
 		})
 		for i := range names {
-			names[i] = withoutAddress(names[i])
+			names[i] = withoutAddress(cmp.Or(strings.Trim(names[i], punctuation), names[i]))
 		}
 	}
 	parts := 0
 	for _, name := range names {
 		folded := fold(strings.ToLower(name))
-		folded = cmp.Or(strings.Trim(folded, punctuation), folded)
 		isKnown := func(w word) bool { return w.text == folded }
 		if folded == "" || len(q.words) == maxQueryWords || parts == maxQueryParts || slices.ContainsFunc(q.words, isKnown) {
 			continue
@@ -135,7 +134,7 @@ func hyphenated(w word) (names []word) {
 // withoutBlock returns the source in lines of configuration, the type in the first line of a
 // resource, and other texts as they are.
 func withoutBlock(text string) string {
-	for _, form := range []*regexp.Regexp{sourced, declared} {
+	for _, form := range []*regexp.Regexp{declared, sourced} { // a resource may have an argument source
 		if match := form.FindStringSubmatch(text); match != nil {
 			return match[1]
 		}

@@ -133,12 +133,12 @@ func readLockTimes(f io.Reader) (t lockTimes, err error) {
 	return t, err
 }
 
-// removeStale removes a lock file with an old time, and reports whether there is no file any more. The owner
-// of any other one may be at work.
-func removeStale(name string) (gone bool) {
+// removeStale removes a lock file with an old time, and reports whether it did. The owner of any other one
+// may be at work.
+func removeStale(name string) (removed bool) {
 	now, err := readLockFile(name)
 	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
+		return false
 	}
 	last := now.Updated
 	if last.IsZero() {
@@ -147,6 +147,5 @@ func removeStale(name string) (gone bool) {
 	if time.Since(last) <= lockStaleAge {
 		return false
 	}
-	err = os.Remove(name)
-	return err == nil || errors.Is(err, fs.ErrNotExist)
+	return os.Remove(name) == nil
 }

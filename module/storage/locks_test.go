@@ -283,7 +283,6 @@ func TestLockFilesThatAreLeftovers(t *testing.T) {
 					t.Fatal(err)
 				}
 				l.giveBack(t.Context())
-				time.Sleep(lockLookInterval) // the refreshing ends
 			})
 		})
 	}
@@ -306,7 +305,6 @@ func TestLockFilesThatAreLeftovers(t *testing.T) {
 				t.Fatal(err)
 			}
 			l.giveBack(t.Context())
-			time.Sleep(lockLookInterval)
 		})
 	})
 	t.Run("of an instance that is at work", func(t *testing.T) {
@@ -332,7 +330,6 @@ func TestLockFilesThatAreLeftovers(t *testing.T) {
 				t.Fatal(err)
 			}
 			again.giveBack(t.Context())
-			time.Sleep(lockLookInterval)
 		})
 	})
 }
@@ -356,6 +353,5 @@ func TestALockFileThatAnotherProcessTook(t *testing.T) {
 		if content, err := os.ReadFile(name); err != nil || string(content) != others {
 			t.Errorf("got %q, %v", content, err)
 		}
-		time.Sleep(lockRefresh)
 	})
 }

@@ -210,7 +210,7 @@ document.addEventListener("DOMContentLoaded", () => {
     input.addEventListener("blur", () => show(false));
     addEventListener("pagehide", () => {
       asked++;
-      show(false); // for who comes back
+      show(false); // if the browser goes back to this page
     });
   }
 

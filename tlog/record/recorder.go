@@ -86,7 +86,6 @@ type Recorder struct {
 	ledger
 	options Options
 	opened  atomic.Pointer[tlog.Log]
-	telling atomic.Bool   // Learned is at work
 	wake    chan struct{} // has an element when there is a snapshot to look at
 	cancel  context.CancelFunc
 	ended   chan struct{}
@@ -106,7 +105,8 @@ type Recorder struct {
 	told      told      // the reason that Changed was called with last
 	begun     bool
 	tidied    time.Time
-	learned   int64 // the entries that Learned was called for
+	learned   int64       // the entries that Learned was called for
+	watch     *time.Timer // of the attempt under way; it ends when that is overdue
 }
 
 // New returns a Recorder that works until it is closed.
@@ -235,7 +235,7 @@ func (r *Recorder) attempt(parent context.Context) error {
 	if err := r.learn(ctx, l); err != nil {
 		return err
 	}
-	// That may have taken long, and not because of the log.
+	// Learned may have taken long, which is no fault of the log.
 	ctx, cancel = context.WithTimeoutCause(parent, attempt, errNoAnswer)
 	defer cancel()
 	s := r.take() // the index has left out versions that are on record with other bytes
@@ -272,9 +272,9 @@ func (r *Recorder) learn(ctx context.Context, l *tlog.Log) (err error) {
 	}
 	r.learned = h.Size
 	if r.options.Learned != nil {
-		r.telling.Store(true)
-		defer r.telling.Store(false)
+		r.watch.Stop() // an index that scans is no fault of the log
 		r.options.Learned(addresses...)
+		r.watch.Reset(attempt + overdue)
 	}
 	return nil
 }

@@ -16,14 +16,14 @@ var errNoAnswer = errors.New("the folder of the log does not answer in time")
 // watched makes an attempt, and tells if it is overdue. Calls of a network disk whose server is
 // away return when it is back, whatever their context says. No other attempt is made before.
 func (r *Recorder) watched(ctx context.Context) error {
+	r.watch = time.NewTimer(attempt + overdue)
+	defer r.watch.Stop()
 	ended := make(chan error, 1)
 	go func() { ended <- r.attempt(ctx) }()
-	for waits := true; waits; waits = r.telling.Load() { // an index that scans is no fault of the log
-		select {
-		case err := <-ended:
-			return err
-		case <-time.After(attempt + overdue):
-		}
+	select {
+	case err := <-ended:
+		return err
+	case <-r.watch.C:
 	}
 	if ctx.Err() == nil {
 		r.tell(errNoAnswer)

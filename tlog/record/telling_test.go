@@ -37,7 +37,7 @@ func TestAFolderThatDoesNotAnswerIsTold(t *testing.T) {
 					Changed: func(s State) { told = append(told, fmt.Sprint(s.Trouble, " ", s.Err)) },
 				})
 				r.Offered(before, nil)
-				time.Sleep(time.Minute)
+				time.Sleep(time.Minute + time.Second) // between two attempts
 				answers := make(chan struct{})
 				back.Store(&answers)
 				r.Offered(after, nil)
@@ -62,6 +62,18 @@ func TestAFolderThatDoesNotAnswerIsTold(t *testing.T) {
 
 // Comparing waits for the scan under way, and the first one of a large tree on a network disk may take long.
 func TestAnIndexThatScansIsNoFaultOfTheLog(t *testing.T) {
+	for _, test := range []struct {
+		rule          string
+		scan, writing time.Duration
+	}{
+		{"longer than an attempt may take", time.Hour, 0},
+		{"nearly as long, and entering takes its time, too", attempt, 20 * time.Second},
+	} {
+		t.Run(test.rule, func(t *testing.T) { testAnIndexThatScans(t, test.scan, test.writing) })
+	}
+}
+
+func testAnIndexThatScans(t *testing.T, scanning, writing time.Duration) {
 	files := indextest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
 	before := scan(t, files)
@@ -75,8 +87,12 @@ func TestAnIndexThatScansIsNoFaultOfTheLog(t *testing.T) {
 		earlier.Close()
 		var told []string
 		r := New(Options{
-			Open:    storage.Open,
-			Learned: func(...address.Address) { time.Sleep(time.Hour) },
+			Open: func(ctx context.Context) (*tlog.Log, error) {
+				o := storage.Options()
+				o.Store = slowStore{o.Store, writing}
+				return new(tlog.Opening).Open(ctx, o)
+			},
+			Learned: func(...address.Address) { time.Sleep(scanning) },
 			Changed: func(s State) { told = append(told, fmt.Sprint(s.Trouble, " ", s.Err)) },
 		})
 		r.Offered(after, nil)
@@ -89,6 +105,17 @@ func TestAnIndexThatScansIsNoFaultOfTheLog(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 	})
+}
+
+// A slowStore takes its time to create a file.
+type slowStore struct {
+	tlog.Store
+	time time.Duration
+}
+
+func (s slowStore) Create(ctx context.Context, name string, content []byte) error {
+	time.Sleep(s.time)
+	return s.Store.Create(ctx, name, content)
 }
 
 // A hangingStore does not answer one kind of call.

@@ -229,6 +229,11 @@ func WritePins(name string, pins []Pin) error {
 	}
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
+	} else if target, err := os.Readlink(name); err == nil { // the file does not exist yet
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(name), target)
+		}
+		name = target
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), PinsName+".*.tmp")
 	if err != nil {

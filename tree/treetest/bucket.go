@@ -335,7 +335,7 @@ type bucketDir struct {
 	read   bool
 }
 
-// FileSystem lets bucket.Of find the Bucket behind a wrapper.
+// FileSystem lets bucket.From find the Bucket behind a wrapper.
 func (d *bucketDir) FileSystem() fs.FS { return d.bucket }
 
 func (d *bucketDir) Stat() (fs.FileInfo, error) {
