@@ -226,7 +226,7 @@ func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 func (w *walker) areUnchanged(folders memo.ListedFolders, part tree.Part) bool {
 	s := w.scan
 	unchanged := folders.Unchanged(s.now, func(dir, report string) ([]tree.Entry, error) {
-		if err := s.ctx.Err(); err != nil { // whoever ends the scan need not wait for the rest of a large tree
+		if err := s.ctx.Err(); err != nil { // the scan is given up, and the rest of the tree may be large
 			return nil, err
 		}
 		s.watch.Add(part, dir, report)

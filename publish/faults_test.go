@@ -259,31 +259,41 @@ func TestStagedFilesThatAreNotFoundOnce(t *testing.T) {
 	}
 }
 
-// On NFS, an instance may not see yet that another one has staged SHA256SUMS. What it takes meanwhile
-// is acknowledged, and belongs to the release.
-func TestFilesTakenBeforeSHA256SUMSIsSeen(t *testing.T) {
-	author, stranger := indextest.NewPublisher(t), indextest.NewPublisher(t)
-	root, d := t.TempDir(), newDist(t, "").signed(author)
+// On NFS, an instance may not see yet that another one has staged SHA256SUMS. atAnInstanceBehind has files
+// of a release taken by such an instance.
+func atAnInstanceBehind(t *testing.T, author *indextest.Publisher, checksums string, take func(r *registry)) *registry {
+	t.Helper()
+	root := t.TempDir()
 	open := source.Directories{Root: root}.Open
 	one, locks := newPublisher(t, open)
 	var faults treetest.Faults
-	other, _ := newPublisher(t, faults.Open(open))
+	behind, _ := newPublisher(t, faults.Open(open))
 	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: one, locks: locks}
 	r.Keys("acme", author)
-	r.mustPut(sums, d[sums], publish.Waiting)
+	r.mustPut(sums, checksums, publish.Waiting)
 	faults.When(func(_ int, o treetest.Operation) error {
 		if strings.HasPrefix(o.Path+"/", stageOfDemo+"release/") {
 			return syscall.ENOENT
 		}
 		return nil
 	})
-	r.Publisher = other
-	for _, name := range []string{linuxZip, manifest, signature} {
-		r.mustPut(name, d[name], publish.Waiting)
-	}
-	r.mustPut(darwinZip, newDist(t, "another")[darwinZip], publish.Waiting) // not of the release
-	r.mustPut(signature, stranger.Sign(d[sums]), publish.Waiting)
+	r.Publisher = behind
+	take(r)
 	r.Publisher = one
+	return r
+}
+
+// Files that such an instance takes are acknowledged, and belong to the release.
+func TestFilesTakenBeforeSHA256SUMSIsSeen(t *testing.T) {
+	author, stranger := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	d := newDist(t, "").signed(author)
+	r := atAnInstanceBehind(t, author, d[sums], func(r *registry) {
+		for _, name := range []string{linuxZip, manifest, signature} {
+			r.mustPut(name, d[name], publish.Waiting)
+		}
+		r.mustPut(darwinZip, newDist(t, "another")[darwinZip], publish.Waiting) // not of the release
+		r.mustPut(signature, stranger.Sign(d[sums]), publish.Waiting)
+	})
 	if state, err := r.State(t.Context(), demo, "1.0.0"); err != nil || !slices.Equal(state.Missing, []string{darwinZip}) {
 		t.Errorf("missing are %v, %v", state.Missing, err)
 	}
@@ -300,30 +310,9 @@ func TestFilesTakenBeforeSHA256SUMSIsSeen(t *testing.T) {
 func TestASignatureTakenBeforeSHA256SUMSIsSeen(t *testing.T) {
 	author, stranger := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	d := newDist(t, "").signed(author)
-	open := func(t *testing.T, taken string) *registry {
-		t.Helper()
-		root := t.TempDir()
-		open := source.Directories{Root: root}.Open
-		one, locks := newPublisher(t, open)
-		var faults treetest.Faults
-		other, _ := newPublisher(t, faults.Open(open))
-		r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: one, locks: locks}
-		r.Keys("acme", author)
-		r.mustPut(sums, d[sums], publish.Waiting)
-		faults.When(func(_ int, o treetest.Operation) error {
-			if strings.HasPrefix(o.Path+"/", stageOfDemo+"release/") {
-				return syscall.ENOENT
-			}
-			return nil
-		})
-		r.Publisher = other
-		r.mustPut(signature, taken, publish.Waiting)
-		r.Publisher = one
-		return r
-	}
 	t.Run("of a key that does not count", func(t *testing.T) {
 		wrong := stranger.Sign(d[sums])
-		r := open(t, wrong)
+		r := atAnInstanceBehind(t, author, d[sums], func(r *registry) { r.mustPut(signature, wrong, publish.Waiting) })
 		f, err := publish.ParseReleaseFile(demo, "1.0.0", signature)
 		if err != nil {
 			t.Fatal(err)
@@ -335,7 +324,7 @@ func TestASignatureTakenBeforeSHA256SUMSIsSeen(t *testing.T) {
 		}
 	})
 	t.Run("of the author, as an upload of documentation says", func(t *testing.T) {
-		r := open(t, d[signature])
+		r := atAnInstanceBehind(t, author, d[sums], func(r *registry) { r.mustPut(signature, d[signature], publish.Waiting) })
 		result, err := r.put("docs.zip", indextest.Zip("docs/index.md", "# Demo"))
 		if err != nil || slices.Contains(result.Missing, signature) {
 			t.Errorf("missing are %v, %v", result.Missing, err)

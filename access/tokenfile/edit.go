@@ -125,10 +125,15 @@ func target(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return found, err
 	}
-	if _, err := os.Readlink(path); err == nil {
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return path, nil
+	case err != nil:
+		return "", err
+	case info.Mode().Type() == fs.ModeSymlink:
 		return "", fmt.Errorf("%s is a symlink to nothing: mend it, or name another file", path)
 	}
-	return path, nil // the next use of the path returns the error
+	return path, nil
 }
 
 // replace replaces a file atomically: after a crash there is the old file or the new

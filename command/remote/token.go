@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -19,6 +20,8 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/cobra"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
@@ -72,11 +75,10 @@ func (f TokenFinder) find(ctx context.Context, client *retryablehttp.Client) (fo
 // TrimToken returns the token in a file, without the line break and the byte order mark that
 // editors and shells write. PowerShell writes UTF-16.
 func TrimToken(content []byte) string {
-	text := strings.TrimPrefix(string(content), "\ufeff")
-	if utf16, ok := strings.CutPrefix(text, "\xff\xfe"); ok {
-		text = strings.ReplaceAll(utf16, "\x00", "")
+	if text, _, err := transform.Bytes(unicode.BOMOverride(transform.Nop), content); err == nil {
+		content = text
 	}
-	return strings.TrimSpace(text)
+	return string(bytes.TrimSpace(content))
 }
 
 // CheckToken checks that a token can be sent. The error names its origin and does not repeat

@@ -123,9 +123,9 @@ func ParseQuery(text string, own ...svchost.Hostname) Query {
 // hyphenated returns the names that a word and the words in its place may be: configurations call a
 // module key_vault whose name is key-vault. Only names are found by them.
 func hyphenated(w word) (names []word) {
-	for _, of := range append([]word{w}, w.others...) {
-		if strings.Contains(of.text, "_") {
-			names = append(names, word{text: strings.ReplaceAll(of.text, "_", "-"), whole: of.whole})
+	for _, form := range append([]word{w}, w.others...) {
+		if strings.Contains(form.text, "_") {
+			names = append(names, word{text: strings.ReplaceAll(form.text, "_", "-"), whole: form.whole})
 		}
 	}
 	return names
@@ -145,11 +145,11 @@ func withoutBlock(text string) string {
 // withoutSymbols leaves out symbols between other words, as in "vpc & peering": texts need not have
 // them.
 func withoutSymbols(words []word) []word {
-	return unless(words, func(w word) bool { return len(w.parts) == 0 })
+	return without(words, func(w word) bool { return len(w.parts) == 0 })
 }
 
-// unless returns the words that are not of a kind, in memory of their own; all words if each is.
-func unless(words []word, isOfKind func(word) bool) []word {
+// without returns the words that are not of a kind, in memory of their own; all words if each is.
+func without(words []word, isOfKind func(word) bool) []word {
 	if left := slices.DeleteFunc(slices.Clone(words), isOfKind); len(left) > 0 {
 		return left
 	}
@@ -184,7 +184,7 @@ func unquoted(s string) string {
 // character that is not the same. Versions are left out, since only the latest ones are searched.
 // It does not depend on what there is to be found.
 func (q Query) Loosen() Query {
-	q.words = unless(q.words, func(w word) bool { return strings.Contains(w.text, ".") && isVersion(w.text) })
+	q.words = without(q.words, func(w word) bool { return strings.Contains(w.text, ".") && isVersion(w.text) })
 	for i := range q.words {
 		w := &q.words[i]
 		w.others = slices.Clone(w.others)

@@ -1,9 +1,12 @@
 package keys
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
-	"strings"
+
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
@@ -19,11 +22,8 @@ const unsignedLine = "unsigned"
 // its releases count as if the namespace had no keys. Some editors write a byte order mark
 // first, and PowerShell writes UTF-16.
 func SaysUnsigned(content []byte) bool {
-	text := strings.TrimPrefix(string(content), "\ufeff")
-	if utf16, ok := strings.CutPrefix(text, "\xff\xfe"); ok {
-		text = strings.ReplaceAll(utf16, "\x00", "")
-	}
-	return strings.TrimSpace(text) == unsignedLine
+	text, _, err := transform.Bytes(unicode.BOMOverride(transform.Nop), content)
+	return err == nil && string(bytes.TrimSpace(text)) == unsignedLine
 }
 
 // A File has the keys that count for a namespace: the keys of its keys file, or of the

@@ -220,6 +220,26 @@ func (p Pin) equal(other Pin) bool {
 	return bytes.Equal(encodePins([]Pin{p}), encodePins([]Pin{other}))
 }
 
+// target returns the name of the file that is replaced: of a symbolic link, its target, which need not
+// exist yet.
+func target(name string) (string, error) {
+	found, err := filepath.EvalSymlinks(name)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return found, err
+	}
+	switch info, err := os.Lstat(name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return name, nil
+	case err != nil || info.Mode().Type() != fs.ModeSymlink:
+		return name, err
+	}
+	link, err := os.Readlink(name)
+	if err == nil && !filepath.IsAbs(link) {
+		link = filepath.Join(filepath.Dir(name), link)
+	}
+	return link, err
+}
+
 // WritePins replaces the file with that name. Of a symbolic link, it replaces the target.
 func WritePins(name string, pins []Pin) error {
 	slices.SortFunc(pins, func(a, b Pin) int { return strings.Compare(a.Origin, b.Origin) })
@@ -227,13 +247,9 @@ func WritePins(name string, pins []Pin) error {
 	if _, err := parsePins(content); err != nil {
 		return fmt.Errorf("a checkpoint cannot be kept: %w", err)
 	}
-	if target, err := filepath.EvalSymlinks(name); err == nil {
-		name = target
-	} else if target, err := os.Readlink(name); err == nil { // the file does not exist yet
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(name), target)
-		}
-		name = target
+	name, err := target(name)
+	if err != nil {
+		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), PinsName+".*.tmp")
 	if err != nil {
