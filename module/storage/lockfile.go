@@ -19,9 +19,9 @@ import (
 // goes on with the file of that process. If that process is then killed, its lock stays for as long as this
 // process lives.
 type lockFile struct {
-	name    string // of the file
-	created time.Time
-	given   chan struct{} // closed when the lock is given back
+	name     string // of the file
+	created  time.Time
+	released chan struct{} // closed when the lock is given back
 }
 
 // lockTimes is the content of a lock file.
@@ -42,7 +42,7 @@ func createLockFile(name string) (*lockFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lockFile{name: name, created: time.Now(), given: make(chan struct{})}
+	l := &lockFile{name: name, created: time.Now(), released: make(chan struct{})}
 	err = l.write(f)
 	if closed := f.Close(); err == nil {
 		err = closed
@@ -76,7 +76,7 @@ func (l *lockFile) refresh() {
 	defer tick.Stop()
 	for {
 		select {
-		case <-l.given:
+		case <-l.released:
 			return
 		case <-tick.C:
 		}
@@ -107,11 +107,14 @@ func (l *lockFile) update() (has bool) {
 // giveBack removes the file, unless another process has the lock by now. It may be called again after an error.
 func (l *lockFile) giveBack() error {
 	select {
-	case <-l.given:
+	case <-l.released:
 	default:
-		close(l.given)
+		close(l.released)
 	}
 	now, err := readLockFile(l.name)
+	if failed, is := errors.AsType[*fs.PathError](err); is {
+		return failed // it may be the file of another process
+	}
 	if err == nil && !now.Created.Equal(l.created) {
 		return nil
 	}

@@ -51,7 +51,7 @@ type storageLock struct {
 	logger  *slog.Logger
 	release func() // called when this process certainly does not have the lock in the storage
 
-	held *lockFile // nil: the storage is not one of files, or has not given the lock
+	taken *lockFile // nil: the storage is not one of files, or has not given the lock
 }
 
 // take takes the lock. If it fails, it calls release as soon as the failure is certain.
@@ -110,7 +110,7 @@ func (l *storageLock) obtain(ctx context.Context) error {
 	for {
 		present := files.Exists(ctx, l.file()) // the error need not say so where a file is being removed
 		var err error
-		if l.held, err = createLockFile(name); err == nil || !present && !errors.Is(err, fs.ErrExist) {
+		if l.taken, err = createLockFile(name); err == nil || !present && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		if removeStale(name) && ctx.Err() == nil {
@@ -190,8 +190,8 @@ func (l *storageLock) giveBack(ctx context.Context) {
 // earlier attempt may have been lost.
 func (l *storageLock) unlock(ctx context.Context) error {
 	var err error
-	if l.held != nil {
-		err = l.held.giveBack()
+	if l.taken != nil {
+		err = l.taken.giveBack()
 	} else {
 		err = l.storage.Unlock(ctx, l.name)
 	}

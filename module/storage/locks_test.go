@@ -355,3 +355,29 @@ func TestALockFileThatAnotherProcessTook(t *testing.T) {
 		}
 	})
 }
+
+// A lock file that cannot be read may be the file of another process.
+func TestALockFileThatCannotBeRead(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "locks", "a.lock")
+	synctest.Test(t, func(t *testing.T) {
+		l, err := createLockFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Remove(name), os.Mkdir(name, 0o755)); err != nil { // reading a folder fails
+			t.Fatal(err)
+		}
+		if err := l.giveBack(); err == nil {
+			t.Error("it is given back")
+		}
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.giveBack(); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("when it is gone: %v", err)
+		}
+	})
+}
