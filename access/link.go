@@ -1,6 +1,7 @@
 package access
 
 import (
+	"crypto/hmac"
 	"encoding/base64"
 	"errors"
 	"strconv"
@@ -114,38 +115,21 @@ func (l *Links) Verify(files, file, rawQuery string, now time.Time) error {
 	if strings.IndexByte(files, 0) >= 0 || strings.IndexByte(file, 0) >= 0 {
 		return ErrLinkInvalid
 	}
-	if err := l.verify(&link, files, file); err != nil {
+	key, err := named([linkIDSize]byte(link.signature[:]), l.Keys, l.Reload)
+	if err != nil {
 		return err
+	}
+	if key == nil {
+		return ErrLinkInvalid
+	}
+	if expected := key.sign(files, file, link.expiry); !hmac.Equal(link.signature[:], expected[:]) {
+		return ErrLinkInvalid
 	}
 	// Last, so that a forged link is not called expired.
 	if now.Unix() >= link.expiry {
 		return ErrLinkExpired
 	}
 	return nil
-}
-
-func (l *Links) verify(link *link, files, file string) error {
-	reloaded, current := l.Reload == nil, true
-	for {
-		keys := l.Keys()
-		if keys != nil {
-			valid, known := keys.verify(&link.signature, files, file, link.expiry)
-			if valid {
-				return nil
-			}
-			if known {
-				return ErrLinkInvalid
-			}
-		}
-		switch {
-		case !reloaded:
-			reloaded, current = true, l.Reload()
-		case keys == nil || !current:
-			return ErrNoLinkKeys
-		default:
-			return ErrLinkInvalid
-		}
-	}
 }
 
 // maxLinkQuery bounds queries, in bytes. A signed link is far shorter, with

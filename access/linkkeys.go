@@ -118,20 +118,33 @@ func wholeSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) 
 
 func (k *LinkKeys) current() *LinkKey { return k.keys[0] }
 
-// verify reports whether one of the keys made the signature, and whether the key named
-// in it is known.
-func (k *LinkKeys) verify(s *linkSignature, files, file string, expiry int64) (valid, known bool) {
+// named returns the key with an ID among the loaded keys; nil: the registry has none. If it is not
+// among them, another instance may just have made it, so they are reloaded, unless reload is nil.
+// The error is ErrNoLinkKeys: the registry may have the key, and it cannot be loaded. IDs are public.
+func named(id [linkIDSize]byte, loaded func() *LinkKeys, reload func() bool) (*LinkKey, error) {
+	keys, current := loaded(), true
+	key := keys.named(id)
+	if key == nil && reload != nil {
+		current = reload()
+		keys = loaded()
+		key = keys.named(id)
+	}
+	if key == nil && (keys == nil || !current) {
+		return nil, ErrNoLinkKeys
+	}
+	return key, nil
+}
+
+func (k *LinkKeys) named(id [linkIDSize]byte) *LinkKey {
+	if k == nil {
+		return nil
+	}
 	for _, key := range k.keys {
-		if [linkIDSize]byte(s[:linkIDSize]) != key.id {
-			continue // IDs are public, so this need not take constant time
-		}
-		known = true
-		expected := key.sign(files, file, expiry)
-		if hmac.Equal(s[:], expected[:]) {
-			return true, true
+		if key.id == id {
+			return key
 		}
 	}
-	return false, known
+	return nil
 }
 
 // linkKeysVersion is the version of the document, which instances of different

@@ -41,18 +41,11 @@ func (s *Sealer) Open(purpose, sealed string) ([]byte, error) {
 	if err != nil || len(raw) <= linkIDSize {
 		return nil, ErrNotSealed
 	}
-	id := [linkIDSize]byte(raw[:linkIDSize])
-	keys := s.Keys()
-	key, current := keys.named(id), true
-	if key == nil && s.Reload != nil { // another instance may have made it
-		current = s.Reload()
-		keys = s.Keys()
-		key = keys.named(id)
+	key, err := named([linkIDSize]byte(raw), s.Keys, s.Reload)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case keys == nil, key == nil && !current:
-		return nil, ErrNoLinkKeys
-	case key == nil:
+	if key == nil {
 		return nil, ErrNotSealed
 	}
 	plaintext, err := key.sealing().Open(nil, nil, raw[linkIDSize:], []byte(purpose))
@@ -60,19 +53,6 @@ func (s *Sealer) Open(purpose, sealed string) ([]byte, error) {
 		return nil, ErrNotSealed
 	}
 	return plaintext, nil
-}
-
-// named returns the key with an ID, or nil if there is none. IDs are public.
-func (k *LinkKeys) named(id [linkIDSize]byte) *LinkKey {
-	if k == nil {
-		return nil
-	}
-	for _, key := range k.keys {
-		if key.id == id {
-			return key
-		}
-	}
-	return nil
 }
 
 // newSealing derives the sealing key from the secret of a link key, since an HMAC and a
