@@ -181,12 +181,9 @@ func (r *Rules) Decide(s Subject, right Right, a Resource) Decision {
 
 // Groups returns the names of groups in the rules, in which a * stands for any characters.
 func (r *Rules) Groups() []string {
-	if r == nil {
-		return nil
-	}
 	var names []string
-	for i := range r.rules {
-		if who := r.rules[i].who; who.kind == principalGroup && !slices.Contains(names, string(who.name)) {
+	for rule := range r.All() {
+		if who := rule.who; who.kind == principalGroup && !slices.Contains(names, string(who.name)) {
 			names = append(names, string(who.name))
 		}
 	}
@@ -247,11 +244,8 @@ func (r *Rules) AllowsHostname(s Subject, right Right, hostname svchost.Hostname
 // allows reports whether a rule with an allowed pattern allows s the right, and no rule
 // before it denies s the right with a denied pattern.
 func (r *Rules) allows(s *Subject, right Right, allowed, denied func(pattern) bool) bool {
-	if r == nil {
-		return false
-	}
-	for i := range r.rules {
-		switch rule := &r.rules[i]; {
+	for rule := range r.All() {
+		switch {
 		case !rule.isAbout(right) || !rule.who.includes(s, rule.allow):
 		case !rule.allow && slices.ContainsFunc(rule.patterns, denied):
 			return false
@@ -266,12 +260,8 @@ func (r *Rules) allows(s *Subject, right Right, allowed, denied func(pattern) bo
 // resource as s. It says which rules are about s. There are few audiences, and a
 // decision for one subject of an audience holds for all.
 func (r *Rules) Audience(s Subject, right Right) string {
-	if r == nil {
-		return ""
-	}
 	var key []byte
-	for i := range r.rules {
-		rule := &r.rules[i]
+	for rule := range r.All() {
 		if !rule.isAbout(right) {
 			continue
 		}
@@ -292,11 +282,8 @@ func (r *Rules) Public(a Resource) bool {
 
 // first returns the decision of the first rule that applies.
 func (r *Rules) first(s *Subject, right Right, a *Resource) Decision {
-	if r == nil {
-		return Decision{}
-	}
-	for i := range r.rules {
-		if rule := &r.rules[i]; rule.applies(s, right, a) {
+	for rule := range r.All() {
+		if rule.applies(s, right, a) {
 			return Decision{rule.allow, rule}
 		}
 	}
