@@ -20,7 +20,7 @@ func FuzzParse(f *testing.F) {
 		for i := range tokens.tokens {
 			one := &tokens.tokens[i]
 			if err := one.validate(); err != nil {
-				t.Errorf("line %d has an invalid entry: %v", one.line, err)
+				t.Errorf("token %d has an invalid entry: %v", i, err)
 			}
 			again = one.appendLine(again)
 		}
@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for i := range tokens.tokens {
 			if tokens.tokens[i].digest != same.tokens[i].digest {
-				t.Errorf("line %d has another token when it is read again", tokens.tokens[i].line)
+				t.Errorf("token %d is another one when it is read again", i)
 			}
 		}
 		lines := bytes.Count(file, []byte("\n")) + 1

@@ -2,8 +2,6 @@ package tokenfile
 
 import (
 	"bytes"
-	"crypto/subtle"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -30,23 +28,19 @@ const digestPrefix = "sha256:"
 // Tokens are the tokens of a file at one moment. They are immutable.
 type Tokens struct {
 	tokens   []token
-	byPrefix map[uint64][]int
+	byDigest map[digest]int // places in tokens
 }
 
 // A token is a line of the file.
 type token struct {
 	Entry
 	digest digest
-	line   int
 }
 
-func (d *digest) prefix() uint64 { return binary.BigEndian.Uint64(d[:]) }
-
 func newTokens(tokens []token) *Tokens {
-	t := &Tokens{tokens: tokens, byPrefix: make(map[uint64][]int, len(tokens))}
+	t := &Tokens{tokens: tokens, byDigest: make(map[digest]int, len(tokens))}
 	for i := range tokens {
-		prefix := tokens[i].digest.prefix()
-		t.byPrefix[prefix] = append(t.byPrefix[prefix], i)
+		t.byDigest[tokens[i].digest] = i
 	}
 	return t
 }
@@ -54,20 +48,15 @@ func newTokens(tokens []token) *Tokens {
 // Find returns the subject that a token identifies. The error says whether the token is
 // unknown or has expired, and does not quote it.
 //
-// Its timing does not help to guess tokens. Only digests are compared, never secrets:
-// the map finds candidates by the beginning of the digest, and the whole digest is
-// compared in constant time. Measuring the map would reveal part of a digest, but no
-// random secret can be derived from a digest.
+// Its timing does not help to guess tokens, since only digests are compared, never secrets.
+// Measuring the comparison would reveal a digest at most, and no random secret can be derived
+// from a digest.
 func (t *Tokens) Find(secret string, now time.Time) (access.Subject, error) {
-	d := digestOf(secret)
-	found := -1
-	for _, i := range t.byPrefix[d.prefix()] {
-		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(d[:], t.tokens[i].digest[:]), i, found)
-	}
-	if found < 0 {
+	i, ok := t.byDigest[digestOf(secret)]
+	if !ok {
 		return access.Subject{}, errUnknown
 	}
-	entry := &t.tokens[found].Entry
+	entry := &t.tokens[i].Entry
 	if entry.Expired(now) {
 		return access.Subject{}, fmt.Errorf("%w: %s, at %s", errExpired, entry.Name, entry.Expires.Format(time.RFC3339))
 	}
@@ -115,7 +104,6 @@ func Parse(content []byte) (*Tokens, []error) {
 			errs = append(errs, fmt.Errorf("line %d: %w", number, err))
 			continue
 		}
-		t.line = number
 		names[t.Name], hashes[t.digest] = number, number
 		tokens = append(tokens, t)
 	}

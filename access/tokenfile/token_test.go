@@ -117,21 +117,6 @@ func TestTokensFind(t *testing.T) {
 	}
 }
 
-// Digests with the same beginning are different tokens.
-func TestTokensFindComparesWholeDigests(t *testing.T) {
-	a := digestOf("a")
-	b := a
-	b[len(b)-1] ^= 1
-	tokens := newTokens([]token{
-		{Entry: Entry{Name: "other"}, digest: b},
-		{Entry: Entry{Name: "a"}, digest: a},
-		{Entry: Entry{Name: "another"}, digest: b},
-	})
-	if s, err := tokens.Find("a", testTime); err != nil || s.ID != "a" {
-		t.Errorf("got %+v and error %v", s, err)
-	}
-}
-
 func BenchmarkTokensFind(b *testing.B) {
 	var file strings.Builder
 	for i := range 1000 {
