@@ -62,7 +62,7 @@ var layers = []layer{
 	{name: "index/catalog", only: []string{"address", "registryhcl", "index/content", "index/moduledoc", "index"}},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
-	{name: "access/tokenfile", only: []string{"tree/disk", "access"}}, // a lock of a file
+	{name: "access/tokenfile", only: []string{"tree/disk", "access"}}, // how a file is locked and replaced
 	{name: "access/oidc", http: true, only: []string{"cache", "access", "address"}},
 	{name: "access/oidc/oidctest", http: true, only: []string{}},
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
@@ -76,7 +76,7 @@ var layers = []layer{
 	{name: "pull", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/layout", "index/keys", "index/offer", "index", "upstream", "pull/flight", "pull/scratch", "pull/checkout", "pull/quota", "pull/versionlist"}},
 	{name: "pull/follow", only: []string{"address", "registryhcl", "index", "upstream", "pull"}}, // has the repositories of modules looked at
 	{name: "upstream/lockfile", only: []string{"address", "wire"}},
-	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
+	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tree/disk", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
 	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index", "pull/flight"}},
 	{name: "usage", only: []string{"address", "wire"}},
 	{name: "handlers/mapping", only: []string{"tree"}}, // its error for a file that changes
@@ -209,7 +209,8 @@ var storages = map[string][]string{
 	"tree/disk": {
 		"index/watch",      // watches directories of the disk
 		"archive",          // packs a folder that lies in no tree
-		"access/tokenfile", // locks a file that lies in no tree
+		"access/tokenfile", // locks and replaces a file that lies in no tree
+		"tlog/verify",      // replaces such a file
 	},
 	"tree/bucket": nil,
 	"tree/iofs":   nil,

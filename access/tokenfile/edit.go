@@ -97,10 +97,14 @@ func Revoke(path, name string) error {
 // receives the content or the error of reading it. Only one process edits at a time,
 // and readers see either the old file or the new one.
 func edit(path string, change func(content []byte, err error) ([]byte, error)) error {
-	path, err := target(path)
-	if err != nil {
+	target, dangling, err := disk.LinkTarget(path)
+	switch {
+	case err != nil:
 		return err
+	case dangling: // as to a volume that is not mounted: a new file in its place would hide all tokens
+		return fmt.Errorf("%s is a symlink to nothing: mend it, or name another file", path)
 	}
+	path = target
 	// The file itself cannot be the lock, as it is replaced.
 	unlock, err := disk.LockFile(context.Background(), filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock"))
 	switch {
@@ -115,82 +119,25 @@ func edit(path string, change func(content []byte, err error) ([]byte, error)) e
 	if content, err = change(content, err); err != nil {
 		return err
 	}
-	return replace(path, content, info)
-}
-
-// target returns the path that is replaced: of a symbolic link, its target. A link to nothing, as
-// to a volume that is not mounted, is an error: a new file in its place would hide all tokens.
-func target(path string) (string, error) {
-	found, err := filepath.EvalSymlinks(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return found, err
-	}
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return path, nil
-	case err != nil:
-		return "", err
-	case info.Mode().Type() == fs.ModeSymlink:
-		return "", fmt.Errorf("%s is a symlink to nothing: mend it, or name another file", path)
-	}
-	return path, nil
-}
-
-// replace replaces a file atomically: after a crash there is the old file or the new
-// one. info describes the old file, whose owner and mode are kept; it is nil if there
-// is none.
-//
-// google/renameio is not used as it is not available on Windows, keeps no owner,
-// and does not sync the directory.
-func replace(path string, content []byte, info fs.FileInfo) error {
-	dir := filepath.Dir(path)
-	temporary, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // fails after the rename, as it should
-	if err := write(temporary, content, info); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary.Name(), path); err != nil {
-		return err
-	}
-	// A revoked token must not come back after a power failure. Not every system can
-	// sync a directory.
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		d.Close()
-	}
-	return nil
-}
-
-func write(temporary *os.File, content []byte, info fs.FileInfo) error {
-	_, err := temporary.Write(content)
-	if err == nil && info != nil {
-		err = copyPermissions(temporary, info)
-	}
-	if err == nil {
-		err = temporary.Sync()
-	}
-	if closed := temporary.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return disk.ReplaceFile(path, content, func(fresh *os.File) error { return copyPermissions(fresh, info) })
 }
 
 // copyPermissions sets the owner and the mode of the replaced file. The owner comes
 // first, so that the mode never opens the file to others. The edit fails if the server
-// could no longer read its tokens afterwards.
-func copyPermissions(temporary *os.File, info fs.FileInfo) error {
-	now, err := temporary.Stat()
+// could no longer read its tokens afterwards. info is nil if there is no old file.
+func copyPermissions(fresh *os.File, info fs.FileInfo) error {
+	if info == nil {
+		return nil
+	}
+	now, err := fresh.Stat()
 	if err != nil {
 		return err
 	}
 	uid, gid, known := disk.Owner(info)
 	if own, group, _ := disk.Owner(now); known && (own != uid || group != gid) {
-		if err := temporary.Chown(uid, gid); err != nil {
+		if err := fresh.Chown(uid, gid); err != nil {
 			return fmt.Errorf("the file would no longer belong to its owner, edit it as the owner: %w", err)
 		}
 	}
-	return temporary.Chmod(info.Mode().Perm())
+	return fresh.Chmod(info.Mode().Perm())
 }

@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/disk"
 )
 
 // PinsName is the file in which a repository keeps the checkpoints that it has seen.
@@ -220,55 +220,19 @@ func (p Pin) equal(other Pin) bool {
 	return bytes.Equal(encodePins([]Pin{p}), encodePins([]Pin{other}))
 }
 
-// target returns the name of the file that is replaced: of a symbolic link, its target, which need not
-// exist yet.
-func target(name string) (string, error) {
-	found, err := filepath.EvalSymlinks(name)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return found, err
-	}
-	switch info, err := os.Lstat(name); {
-	case errors.Is(err, fs.ErrNotExist):
-		return name, nil
-	case err != nil || info.Mode().Type() != fs.ModeSymlink:
-		return name, err
-	}
-	link, err := os.Readlink(name)
-	if err == nil && !filepath.IsAbs(link) {
-		link = filepath.Join(filepath.Dir(name), link)
-	}
-	return link, err
-}
-
-// WritePins replaces the file with that name. Of a symbolic link, it replaces the target.
+// WritePins replaces the file with that name. Of a symbolic link, it replaces the target, which need
+// not exist yet.
 func WritePins(name string, pins []Pin) error {
 	slices.SortFunc(pins, func(a, b Pin) int { return strings.Compare(a.Origin, b.Origin) })
 	content := encodePins(pins)
 	if _, err := parsePins(content); err != nil {
 		return fmt.Errorf("a checkpoint cannot be kept: %w", err)
 	}
-	name, err := target(name)
+	name, _, err := disk.LinkTarget(name)
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), PinsName+".*.tmp")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	return disk.ReplaceFile(name, content, func(f *os.File) error { return f.Chmod(0o644) })
 }
 
 // addHosts adds hosts whose discovery leads to the log. It reports whether some are new.
