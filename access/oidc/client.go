@@ -93,6 +93,12 @@ func (c *Client) config(ctx context.Context, redirectURI string) (*oauth2.Config
 	return &oauth2.Config{ClientID: c.ID, ClientSecret: c.Secret, Endpoint: endpoint, RedirectURL: redirectURI, Scopes: scopes}, nil
 }
 
+// An Identity is a subject, and the time until which its token proves it.
+type Identity struct {
+	Subject access.Subject
+	Expiry  time.Time
+}
+
 // Redeem returns the identity of the person who has logged in, for the code that the
 // browser has brought back.
 //

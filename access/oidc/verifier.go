@@ -104,38 +104,20 @@ func NewVerifier(issuer *Issuer, o Options) (*Verifier, error) {
 // error is ErrRefused, ErrUnavailable, or another one for a token that is not a
 // JSON Web Token. None of them contains the token.
 func (v *Verifier) Verify(ctx context.Context, token string) (access.Subject, error) {
-	if strings.Count(token, ".") != 2 {
-		return access.Subject{}, errNotJWT
-	}
 	digest := sha256.Sum256([]byte(token))
 	if subject, ok := v.verdicts.Get(digest); ok {
 		return subject, nil
 	}
-	identity, err := v.identify(ctx, token)
+	verified, err := v.verifyJWT(ctx, token)
 	if err != nil {
 		return access.Subject{}, err
 	}
-	v.verdicts.Put(digest, identity.Subject, min(verdictLife, identity.Expiry.Sub(v.issuer.now())))
-	return identity.Subject, nil
-}
-
-// An Identity is a subject, and the time until which its token proves it.
-type Identity struct {
-	Subject access.Subject
-	Expiry  time.Time
-}
-
-// identify does the same as Verify, without the cache.
-func (v *Verifier) identify(ctx context.Context, token string) (Identity, error) {
-	verified, err := v.verifyJWT(ctx, token)
-	if err != nil {
-		return Identity{}, err
-	}
 	subject, err := v.subject(verified)
 	if err != nil {
-		return Identity{}, refused(err)
+		return access.Subject{}, refused(err)
 	}
-	return Identity{subject, verified.Expiry}, nil
+	v.verdicts.Put(digest, subject, min(verdictLife, verified.Expiry.Sub(v.issuer.now())))
+	return subject, nil
 }
 
 // verifyJWT does the same as verify, for a token that may be of another kind.
