@@ -75,9 +75,7 @@ func (b *reader) begin(s *oidctest.Issuer, h *Handler, to string) string {
 	if err != nil || w.Code != http.StatusSeeOther || w.Header().Get("Cache-Control") != "no-store" || !strings.HasPrefix(location.String(), s.URL+"/authorize?") {
 		b.t.Fatalf("got %d %v", w.Code, w.Header())
 	}
-	query := location.Query()
-	s.Nonce.Store(query.Get("nonce"))
-	return query.Get("redirect_uri") + "?" + url.Values{"code": {"code"}, "state": {query.Get("state")}}.Encode()
+	return location.Query().Get("redirect_uri") + "?" + s.Login(location.String()).Encode()
 }
 
 // signInHandler returns a private registry in which people sign in.
@@ -264,9 +262,7 @@ func TestPeopleSignOutBelowThePrefix(t *testing.T) {
 	if err != nil || w.Code != http.StatusSeeOther {
 		t.Fatalf("got %d %v", w.Code, w.Header())
 	}
-	query := location.Query()
-	s.Nonce.Store(query.Get("nonce"))
-	b.ask(h, http.MethodGet, query.Get("redirect_uri")+"?"+url.Values{"code": {"code"}, "state": {query.Get("state")}}.Encode())
+	b.ask(h, http.MethodGet, location.Query().Get("redirect_uri")+"?"+s.Login(location.String()).Encode())
 	const logout = "/registry/pages/_registry/logout"
 	if w := b.ask(h, http.MethodGet, logout); len(b.cookies) != 1 || !strings.Contains(w.Body.String(), `action="`+logout+`"`) {
 		t.Fatalf("nobody is signed in: %d %s", w.Code, w.Body)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc/oidctest"
 )
 
 const redirectURI = "https://registry.example.com/_registry/callback"
@@ -39,7 +40,7 @@ func rulesOf(t *testing.T, lines ...string) *access.Rules {
 }
 
 // newSite returns an instance with the given keys, or with new keys if they are nil.
-func newSite(t *testing.T, i *issuer, keys *access.LinkKeys) *site {
+func newSite(t *testing.T, i *oidctest.Issuer, keys *access.LinkKeys) *site {
 	t.Helper()
 	issuer, err := oidc.NewIssuer(i.URL)
 	if err != nil {
@@ -101,9 +102,9 @@ func (b browser) begin(t *testing.T, s *site, to string) string {
 }
 
 // signIn signs a browser in.
-func (b browser) signIn(t *testing.T, s *site, i *issuer) *http.Cookie {
+func (b browser) signIn(t *testing.T, s *site, i *oidctest.Issuer) *http.Cookie {
 	t.Helper()
-	to, session, err := s.Finish(b.request(i.login(b.begin(t, s, "/modules/acme/vpc/aws"))))
+	to, session, err := s.Finish(b.request(i.Login(b.begin(t, s, "/modules/acme/vpc/aws"))))
 	if err != nil || to != "/modules/acme/vpc/aws" {
 		t.Fatalf("got %q, %v", to, err)
 	}
@@ -124,8 +125,8 @@ var (
 )
 
 func TestSignIn(t *testing.T) {
-	i := newIssuer(t)
-	i.claims = map[string]any{"groups": []string{"all", "dev", "ops-1", "ops-2"}}
+	i := oidctest.NewIssuer(t)
+	i.Claims = map[string]any{"groups": []string{"all", "dev", "ops-1", "ops-2"}}
 	one := newSite(t, i, nil)
 	other := newSite(t, i, one.keys)
 	b := browser{}
@@ -134,7 +135,7 @@ func TestSignIn(t *testing.T) {
 	if u, err := url.Parse(location); err != nil || len(u.Query().Get("state")) < 26 || len(u.Query().Get("nonce")) < 26 || len(u.Query().Get("code_challenge")) != 43 {
 		t.Errorf("the browser is sent to %s", location)
 	}
-	to, session, err := other.Finish(b.request(i.login(location))) // another instance may finish the attempt
+	to, session, err := other.Finish(b.request(i.Login(location))) // another instance may finish the attempt
 	if err != nil || to != "/search?q=vpc" {
 		t.Fatalf("got %q, %v", to, err)
 	}
@@ -156,7 +157,7 @@ func TestSignIn(t *testing.T) {
 
 // Only the browser that has begun to sign in on this site, a moment ago, can finish.
 func TestOnlyWhoBeginsFinishes(t *testing.T) {
-	i, other := newIssuer(t), newIssuer(t)
+	i, other := oidctest.NewIssuer(t), oidctest.NewIssuer(t)
 	keys := access.NewLinkKeys(time.Now())
 	for _, test := range []struct {
 		rule   string
@@ -167,10 +168,10 @@ func TestOnlyWhoBeginsFinishes(t *testing.T) {
 		{"the issuer names itself", func(_ *site, _ browser, q url.Values) { q.Set("iss", i.URL) }, nil},
 		{"another browser, which is sent an attacker's answer", func(_ *site, b browser, _ url.Values) { clear(b) }, ErrNoAttempt},
 		{"a browser with an attempt of its own, which is sent an attacker's answer", func(s *site, b browser, q url.Values) {
-			q.Set("state", i.login((browser{}).begin(t, s, "/")).Get("state"))
+			q.Set("state", i.Login((browser{}).begin(t, s, "/")).Get("state"))
 		}, ErrNoAttempt},
 		{"an attacker's code with the state of this browser", func(s *site, _ browser, q url.Values) {
-			q.Set("code", i.login((browser{}).begin(t, s, "/")).Get("code"))
+			q.Set("code", i.Login((browser{}).begin(t, s, "/")).Get("code"))
 		}, oidc.ErrCode},
 		{"no state", func(_ *site, _ browser, q url.Values) { q.Del("state") }, ErrNoAttempt},
 		{"an empty state", func(_ *site, _ browser, q url.Values) { q.Set("state", "") }, ErrNoAttempt},
@@ -188,17 +189,17 @@ func TestOnlyWhoBeginsFinishes(t *testing.T) {
 			b[attemptCookie] = b[attemptCookie][:60] + "A" + b[attemptCookie][61:] + "AAAA"
 		}, ErrNoAttempt},
 		{"the answer of another issuer", func(_ *site, _ browser, q url.Values) { q.Set("iss", other.URL) }, oidc.ErrRefused},
-		{"the ID token of another login", func(*site, browser, url.Values) { i.claims = map[string]any{"nonce": "other"} }, oidc.ErrRefused},
+		{"the ID token of another login", func(*site, browser, url.Values) { i.Claims = map[string]any{"nonce": "other"} }, oidc.ErrRefused},
 		{"the person cancels", func(_ *site, _ browser, q url.Values) { q.Del("code"); q.Set("error", "access_denied") }, ErrDeclined},
 		{"an error of an attacker's", func(_ *site, b browser, q url.Values) { clear(b); q.Set("error", "access_denied") }, ErrNoAttempt},
-		{"the issuer is away", func(*site, browser, url.Values) { i.down.Store(true) }, oidc.ErrUnavailable},
-		{"an access token with a life that makes no sense", func(*site, browser, url.Values) { i.life = -time.Second }, nil},
+		{"the issuer is away", func(*site, browser, url.Values) { i.Broken.Store(true) }, oidc.ErrUnavailable},
+		{"an access token with a life that makes no sense", func(*site, browser, url.Values) { i.Life = -time.Second }, nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			i.claims, i.life = nil, 0
-			defer i.down.Store(false)
+			i.Claims, i.Life = nil, 0
+			defer i.Broken.Store(false)
 			s, b := newSite(t, i, keys), browser{}
-			query := i.login(b.begin(t, s, "/browse/modules"))
+			query := i.Login(b.begin(t, s, "/browse/modules"))
 			test.change(s, b, query)
 			to, session, err := s.Finish(b.request(query))
 			if !errors.Is(err, test.want) || (session == nil) != (err != nil) {
@@ -213,9 +214,9 @@ func TestOnlyWhoBeginsFinishes(t *testing.T) {
 }
 
 func TestAnAnswerCountsOnce(t *testing.T) {
-	i := newIssuer(t)
+	i := oidctest.NewIssuer(t)
 	s, b := newSite(t, i, nil), browser{}
-	query := i.login(b.begin(t, s, "/"))
+	query := i.Login(b.begin(t, s, "/"))
 	request := b.request(query)
 	_, session, err := s.Finish(request)
 	if err != nil {
@@ -233,11 +234,11 @@ func TestAnAnswerCountsOnce(t *testing.T) {
 
 // A new session does not depend on the session before.
 func TestASignInDoesNotContinueASession(t *testing.T) {
-	i := newIssuer(t)
+	i := oidctest.NewIssuer(t)
 	s, b := newSite(t, i, nil), browser{}
-	i.claims = map[string]any{"groups": []string{"dev"}}
+	i.Claims = map[string]any{"groups": []string{"dev"}}
 	before := b.signIn(t, s, i).Value
-	i.claims = map[string]any{"sub": "bob"}
+	i.Claims = map[string]any{"sub": "bob"}
 	if after := b.signIn(t, s, i).Value; after == before {
 		t.Error("the session is the same")
 	}
@@ -245,7 +246,7 @@ func TestASignInDoesNotContinueASession(t *testing.T) {
 }
 
 func TestSessionEnds(t *testing.T) {
-	i := newIssuer(t)
+	i := oidctest.NewIssuer(t)
 	for _, test := range []struct {
 		rule         string
 		life         time.Duration
@@ -256,7 +257,7 @@ func TestSessionEnds(t *testing.T) {
 		{"after twelve hours", 30 * 24 * time.Hour, 12*time.Hour - time.Minute, 12 * time.Hour},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			i.life = test.life
+			i.Life = test.life
 			s, b := newSite(t, i, nil), browser{}
 			b.signIn(t, s, i)
 			s.ahead = test.after
@@ -265,17 +266,17 @@ func TestSessionEnds(t *testing.T) {
 			b.wantSubject(t, s, nobody)
 		})
 	}
-	i.life = 0
+	i.Life = 0
 	s := newSite(t, i, nil)
-	i.claims = map[string]any{"exp": time.Now().Add(500 * time.Millisecond).Unix()}
+	i.Claims = map[string]any{"exp": time.Now().Add(500 * time.Millisecond).Unix()}
 	b := browser{}
-	if _, session, err := s.Finish(b.request(i.login(b.begin(t, s, "/")))); !errors.Is(err, oidc.ErrRefused) {
+	if _, session, err := s.Finish(b.request(i.Login(b.begin(t, s, "/")))); !errors.Is(err, oidc.ErrRefused) {
 		t.Errorf("a token that expires at once: %v, %v", session, err)
 	}
 }
 
 func TestSessionCountsWhereItWasMade(t *testing.T) {
-	i, other := newIssuer(t), newIssuer(t)
+	i, other := oidctest.NewIssuer(t), oidctest.NewIssuer(t)
 	one := newSite(t, i, nil)
 	b := browser{}
 	b.signIn(t, one, i)
@@ -318,19 +319,19 @@ func TestSessionCountsWhereItWasMade(t *testing.T) {
 }
 
 func TestSessionFitsIntoACookie(t *testing.T) {
-	i := newIssuer(t)
+	i := oidctest.NewIssuer(t)
 	s, b := newSite(t, i, nil), browser{}
 	var many []string
 	for n := range 500 {
 		many = append(many, fmt.Sprintf("a group with a long name, the %dth", n), fmt.Sprintf("ops-%d", n))
 	}
-	i.claims = map[string]any{"groups": many}
+	i.Claims = map[string]any{"groups": many}
 	if c := b.signIn(t, s, i); len(c.String()) > 400 {
 		t.Errorf("the cookie has %d bytes", len(c.String()))
 	}
 	b.wantSubject(t, s, access.Subject{ID: "alice", Groups: []string{"ops-0"}})
-	i.claims = map[string]any{"sub": strings.Repeat("a", 5000)}
-	if _, session, err := s.Finish(b.request(i.login(b.begin(t, s, "/")))); !errors.Is(err, ErrTooLarge) {
+	i.Claims = map[string]any{"sub": strings.Repeat("a", 5000)}
+	if _, session, err := s.Finish(b.request(i.Login(b.begin(t, s, "/")))); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a subject that is too long: %v, %v", session, err)
 	}
 	if _, _, err := s.Begin(t.Context(), redirectURI, "/"+strings.Repeat("a", 5000), false); !errors.Is(err, ErrTooLarge) {
@@ -339,7 +340,7 @@ func TestSessionFitsIntoACookie(t *testing.T) {
 }
 
 func TestSessionIsNotToBeRead(t *testing.T) {
-	i := newIssuer(t)
+	i := oidctest.NewIssuer(t)
 	s, b := newSite(t, i, nil), browser{}
 	location := b.begin(t, s, "/")
 	u, _ := url.Parse(location)
@@ -352,8 +353,8 @@ func TestSessionIsNotToBeRead(t *testing.T) {
 }
 
 func TestBeginAtAnIssuerThatIsAway(t *testing.T) {
-	i := newIssuer(t)
-	i.down.Store(true)
+	i := oidctest.NewIssuer(t)
+	i.Broken.Store(true)
 	s := newSite(t, i, nil)
 	if _, cookie, err := s.Begin(context.Background(), redirectURI, "/", false); !errors.Is(err, oidc.ErrUnavailable) || cookie != nil {
 		t.Errorf("got %v, %v", cookie, err)

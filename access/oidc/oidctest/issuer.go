@@ -6,10 +6,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,7 +21,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// An Issuer is an issuer on the loopback interface. It answers any code with an ID token.
+// An Issuer is an issuer on the loopback interface, in which people log in without being asked.
 type Issuer struct {
 	*httptest.Server
 	t   *testing.T
@@ -27,8 +31,12 @@ type Issuer struct {
 	Broken    atomic.Bool
 	WhenAsked atomic.Value // a context.CancelFunc to call when it is asked; may be empty
 
-	Claims        map[string]any // of ID tokens
-	Nonce, Secret atomic.Value   // of the next ID token, and of the client that got the last
+	Claims map[string]any // of ID tokens
+	Life   time.Duration  // of access tokens; zero: it does not say
+	Secret atomic.Value   // of the client that got the last token
+
+	mu     sync.Mutex
+	logins map[string]url.Values // the request of each code, until the code is redeemed
 }
 
 // NewIssuer starts an issuer that runs until the test ends.
@@ -38,7 +46,7 @@ func NewIssuer(t *testing.T) *Issuer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &Issuer{t: t, key: key}
+	i := &Issuer{t: t, key: key, logins: make(map[string]url.Values)}
 	i.Server = httptest.NewServer(http.HandlerFunc(i.serve))
 	t.Cleanup(i.Close)
 	return i
@@ -58,12 +66,7 @@ func (i *Issuer) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == "/token" {
-		_, secret, _ := r.BasicAuth()
-		i.Secret.Store(secret)
-		claims := map[string]any{"aud": "cli", "nonce": i.Nonce.Load()}
-		maps.Copy(claims, i.Claims)
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(map[string]any{"access_token": "opaque", "token_type": "Bearer", "id_token": i.Mint(claims)})
+		i.redeem(w, r)
 		return
 	}
 	json.NewEncoder(w).Encode(map[string]any{
@@ -73,6 +76,46 @@ func (i *Issuer) serve(w http.ResponseWriter, r *http.Request) {
 		"token_endpoint":                        i.URL + "/token",
 		"id_token_signing_alg_values_supported": []string{"ES256"},
 	})
+}
+
+// Login logs in like a browser that was sent to a location. It returns the query with which the
+// browser is sent back.
+func (i *Issuer) Login(location string) url.Values {
+	i.t.Helper()
+	u, err := url.Parse(location)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	code := rand.Text()
+	i.logins[code] = u.Query()
+	return url.Values{"code": {code}, "state": {u.Query().Get("state")}}
+}
+
+// redeem answers a code of Login once, for the client that has sent the browser.
+func (i *Issuer) redeem(w http.ResponseWriter, r *http.Request) {
+	_, secret, _ := r.BasicAuth()
+	i.Secret.Store(secret)
+	code := r.PostFormValue("code")
+	i.mu.Lock()
+	login, ok := i.logins[code]
+	delete(i.logins, code)
+	i.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+	if !ok || login.Get("code_challenge") != base64.RawURLEncoding.EncodeToString(sum[:]) || login.Get("redirect_uri") != r.PostFormValue("redirect_uri") {
+		w.WriteHeader(http.StatusBadRequest)
+		json.NewEncoder(w).Encode(map[string]any{"error": "invalid_grant"})
+		return
+	}
+	claims := map[string]any{"aud": "cli", "nonce": login.Get("nonce")}
+	maps.Copy(claims, i.Claims)
+	answer := map[string]any{"access_token": "opaque", "token_type": "Bearer", "id_token": i.Mint(claims)}
+	if i.Life != 0 {
+		answer["expires_in"] = int(i.Life / time.Second)
+	}
+	json.NewEncoder(w).Encode(answer)
 }
 
 // Mint returns a token for alice that is valid for the audience "registry", with changes
