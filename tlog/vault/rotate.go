@@ -27,9 +27,8 @@ const laterKeys = "keys"
 type keys []key
 
 type key struct {
-	line  string // by which others know it
+	tlog.PublicKey
 	since time.Time
-	until time.Time // zero: it is the newest
 	note.Verifier
 }
 
@@ -42,17 +41,17 @@ func (l Log) keys(ctx context.Context, first tlog.StoredKey) (all keys, err erro
 	if err != nil {
 		return nil, fmt.Errorf("loading the keys of the log: %w", err)
 	}
-	all = keys{{line: first.Public, Verifier: first.Verifier}}
+	all = keys{{PublicKey: tlog.PublicKey{Line: first.Public}, Verifier: first.Verifier}}
 	for line := range strings.Lines(string(content)) {
 		public, since, _ := strings.Cut(strings.TrimSpace(line), " ")
-		k := key{line: public}
+		k := key{PublicKey: tlog.PublicKey{Line: public}}
 		if k.since, err = time.Parse(time.RFC3339, since); err == nil {
 			k.Verifier, err = note.NewVerifier(public)
 		}
 		if err != nil || k.Name() != l.Origin {
 			return nil, fmt.Errorf("%s in Caddy's storage is damaged: restore it", l.name(laterKeys))
 		}
-		all[0].until = k.since.Add(overlap)
+		all[0].Until = k.since.Add(overlap)
 		all = slices.Insert(all, 0, k)
 	}
 	return all, nil
@@ -89,13 +88,13 @@ func (l Log) neverRotated(ctx context.Context, first tlog.StoredKey) error {
 }
 
 func (all keys) has(line string) bool {
-	return slices.ContainsFunc(all, func(k key) bool { return k.line == line })
+	return slices.ContainsFunc(all, func(k key) bool { return k.Line == line })
 }
 
 // current returns the keys that sign now, the newest first.
 func (all keys) current() (signing keys) {
 	for _, k := range all {
-		if k.until.IsZero() || time.Now().Before(k.until) {
+		if k.Until.IsZero() || time.Now().Before(k.Until) {
 			signing = append(signing, k)
 		}
 	}
@@ -108,7 +107,7 @@ func (all keys) public() (public tlog.Keys) {
 		public.Verifiers = append(public.Verifiers, k.Verifier)
 	}
 	for _, k := range all.current() {
-		public.Public = append(public.Public, tlog.PublicKey{Line: k.line, Until: k.until})
+		public.Public = append(public.Public, k.PublicKey)
 	}
 	return public
 }
@@ -154,21 +153,21 @@ func (l Log) configured() ([]tlog.Key, error) {
 
 // private returns the private key of a key.
 func (l Log) private(ctx context.Context, k key, configured []tlog.Key) (tlog.Key, error) {
-	if i := slices.IndexFunc(configured, func(c tlog.Key) bool { return c.Public == k.line }); i >= 0 {
+	if i := slices.IndexFunc(configured, func(c tlog.Key) bool { return c.Public == k.Line }); i >= 0 {
 		return configured[i], nil
 	}
 	name := l.privateName(k)
 	private, err := l.Storage.Load(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && configured != nil:
-		return tlog.Key{}, fmt.Errorf("the log is signed by the key %s, too, which is not configured: add its private key as a line to the file, and reload", k.line)
+		return tlog.Key{}, fmt.Errorf("the log is signed by the key %s, too, which is not configured: add its private key as a line to the file, and reload", k.Line)
 	case errors.Is(err, fs.ErrNotExist):
 		return tlog.Key{}, fmt.Errorf("the private key of the log is gone: restore %s in Caddy's storage", name)
 	case err != nil:
 		return tlog.Key{}, fmt.Errorf("loading the private key of the log: %w", err)
 	}
 	found, err := tlog.ReadKey(string(private))
-	if err != nil || found.Public != k.line {
+	if err != nil || found.Public != k.Line {
 		return tlog.Key{}, fmt.Errorf("%s in Caddy's storage is damaged: restore it", name)
 	}
 	return found, nil
@@ -178,21 +177,17 @@ func (l Log) private(ctx context.Context, k key, configured []tlog.Key) (tlog.Ke
 // is configured, one is generated. The key before goes on to sign for 400 days. Instances that
 // have the log open take over the key.
 func (l Log) Rotate(ctx context.Context) (tlog.Keys, error) {
-	o, err := l.Read(ctx)
+	first, err := l.stored(ctx)
 	if err != nil {
 		return tlog.Keys{}, err
 	}
-	l.Origin = o.Origin
-	first, err := tlog.ReadStoredKey(ctx, l.Files)
-	if err != nil {
-		return tlog.Keys{}, err
-	}
+	l.Origin = first.Verifier.Name()
 	all, err := l.keys(ctx, first)
 	if err != nil {
 		return tlog.Keys{}, err
 	}
 	if signing := all.current(); len(signing) == tlog.MaxKeys {
-		return tlog.Keys{}, fmt.Errorf("%d keys sign the log, and more are not looked at: wait until %s, when the oldest one ceases", tlog.MaxKeys, signing[len(signing)-1].until.Format(time.DateOnly))
+		return tlog.Keys{}, fmt.Errorf("%d keys sign the log, and more are not looked at: wait until %s, when the oldest one ceases", tlog.MaxKeys, signing[len(signing)-1].Until.Format(time.DateOnly))
 	}
 	next, err := l.next(ctx, all)
 	if err != nil {
@@ -235,7 +230,7 @@ func (l Log) add(ctx context.Context, first tlog.StoredKey, all keys, k tlog.Key
 	}
 	var lines strings.Builder
 	for _, known := range slices.Backward(all[:len(all)-1]) {
-		fmt.Fprintf(&lines, "%s %s\n", known.line, known.since.UTC().Format(time.RFC3339))
+		fmt.Fprintf(&lines, "%s %s\n", known.Line, known.since.UTC().Format(time.RFC3339))
 	}
 	fmt.Fprintf(&lines, "%s %s\n", k.Public, time.Now().UTC().Format(time.RFC3339))
 	if err := l.Storage.Store(ctx, l.name(laterKeys), []byte(lines.String())); err != nil {

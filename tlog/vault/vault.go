@@ -42,20 +42,26 @@ type Log struct {
 // Read returns the options for a log that is only read. The error is fs.ErrNotExist if there
 // is no log yet.
 func (l Log) Read(ctx context.Context) (tlog.Options, error) {
-	k, err := tlog.ReadStoredKey(ctx, l.Files)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = l.withoutKey(ctx)
-	}
+	k, err := l.stored(ctx)
 	if err != nil {
 		return tlog.Options{}, err
 	}
 	return l.optionsFor(ctx, k)
 }
 
-func (l Log) optionsFor(ctx context.Context, k tlog.StoredKey) (tlog.Options, error) {
-	if err := l.checkName(k); err != nil {
-		return tlog.Options{}, err
+// stored returns the key of the log in the store. The error is fs.ErrNotExist if there is no log yet.
+func (l Log) stored(ctx context.Context) (tlog.StoredKey, error) {
+	k, err := tlog.ReadStoredKey(ctx, l.Files)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return k, l.withoutKey(ctx)
+	case err != nil:
+		return k, err
 	}
+	return k, l.checkName(k)
+}
+
+func (l Log) optionsFor(ctx context.Context, k tlog.StoredKey) (tlog.Options, error) {
 	l.Origin = k.Verifier.Name()
 	keys, err := l.keys(ctx, k)
 	if err != nil {
@@ -125,10 +131,10 @@ func (l Log) noteBegunAs(ctx context.Context, name string) error {
 func (l Log) Open(ctx context.Context) (tlog.Options, error) {
 	kept := &keeper{Storage: l.Storage}
 	l.Storage = kept
-	o, err := l.Read(ctx)
+	k, err := l.stored(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = l.begin(ctx); err == nil {
-			o, err = l.Read(ctx)
+			k, err = l.stored(ctx)
 		}
 	}
 	if err != nil {
@@ -137,24 +143,18 @@ func (l Log) Open(ctx context.Context) (tlog.Options, error) {
 	if err := tlog.CheckCreation(ctx, l.Files); err != nil {
 		return tlog.Options{}, err
 	}
-	if o.Origin != l.Origin {
-		if err := l.noteBegunAs(ctx, o.Origin); err != nil {
+	if name := k.Verifier.Name(); name != l.Origin {
+		if err := l.noteBegunAs(ctx, name); err != nil {
 			return tlog.Options{}, err
 		}
+		l.Origin = name
 	}
-	l.Origin = o.Origin
-	first, err := tlog.ReadStoredKey(ctx, l.Files)
+	signing := func(ctx context.Context, before tlog.Keys) (tlog.Keys, error) { return l.signing(ctx, k, before) }
+	keys, err := signing(ctx, tlog.Keys{})
 	if err != nil {
 		return tlog.Options{}, err
 	}
-	o.Rotated = func(ctx context.Context, before tlog.Keys) (tlog.Keys, error) { return l.signing(ctx, first, before) }
-	if o.Keys, err = l.signing(ctx, first, tlog.Keys{}); err != nil {
-		return tlog.Options{}, err
-	}
-	a := o.Anchor.(anchor)
-	a.keys = kept
-	o.Anchor = a
-	return o, nil
+	return tlog.Options{Origin: l.Origin, Keys: keys, Rotated: signing, Store: l.Files, Anchor: anchor{l, k.ID, kept}}, nil
 }
 
 // begin gives a store without a log its key, by a file whose creation fails if it exists. The
