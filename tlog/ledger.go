@@ -185,10 +185,9 @@ const (
 
 // A Comparison says what a log has of a package, and since when.
 type Comparison struct {
-	Record Record
-	Since  time.Time // when it was entered, or the other package that is on record
-	Found  bool      // it was there before the log: it may be of any age
-	Origin time.Time // when it was published at its origin; zero: not known
+	Record  Record
+	Since   time.Time // when it was entered, or the other package that is on record
+	Offered time.Time // when that was first offered, here or at its origin; zero: not known
 }
 
 // Compare returns what the log has of the package of a leaf. It reads nothing.
@@ -217,9 +216,12 @@ func (l *Log) Compare(leaf Leaf) Comparison {
 }
 
 func (s *shortLeaf) comparison(r Record) Comparison {
-	c := Comparison{Record: r, Since: time.Unix(int64(s.seconds), 0).UTC(), Found: events[s.event] == Found}
-	if s.origin != 0 {
-		c.Origin = time.Unix(int64(s.origin), 0).UTC()
+	c := Comparison{Record: r, Since: time.Unix(int64(s.seconds), 0).UTC()}
+	switch {
+	case s.origin != 0:
+		c.Offered = time.Unix(int64(s.origin), 0).UTC()
+	case events[s.event] != Found: // which may be of any age
+		c.Offered = c.Since
 	}
 	return c
 }

@@ -125,7 +125,7 @@ func TestWhatIsOnRecordIsCompared(t *testing.T) {
 			{"another version", moduleLeaf(2), NotOnRecord},
 		} {
 			got := l.Compare(test.leaf)
-			if got.Record != test.want || got.Found {
+			if got.Record != test.want || got.Offered != got.Since {
 				t.Errorf("%s: it is %+v, not %d", test.rule, got, test.want)
 			}
 			if age := got.Since.Sub(begun); got.Record != NotOnRecord && (age < -time.Second || age > time.Minute) {

@@ -31,7 +31,7 @@ func (r ledger) Package(a address.Address, version string, k *index.Package) (ti
 		return time.Time{}, tree.Findingf(tree.Replaced, "the package for %s is on record with other bytes since %s: put these back, or withdraw the version and publish another one",
 			k.Platform, c.Since.Format(time.RFC3339))
 	}
-	return c.offered(), r.missing(c)
+	return c.Offered, r.missing(c)
 }
 
 // ModuleVersion implements index.Ledger.
@@ -41,46 +41,32 @@ func (r ledger) ModuleVersion(a address.Address, v *index.ModuleVersion) (time.T
 		return time.Time{}, tree.Findingf(tree.Replaced, "the version is on record with other bytes since %s: put these back, or withdraw the version and publish another one",
 			c.Since.Format(time.RFC3339))
 	}
-	return c.offered(), r.missing(c)
+	return c.Offered, r.missing(c)
 }
 
 // missing returns why a package must not be offered that is not on record yet; nil if it may
 // be.
-func (r ledger) missing(c comparison) *tree.Finding {
+func (r ledger) missing(c tlog.Comparison) *tree.Finding {
 	if !r.require || c.Record != tlog.NotOnRecord {
 		return nil
 	}
 	return tree.Findingf(tree.NotOnRecord, "it is not in the transparency log yet, and tlog has the option require: it is offered when it has been entered, which the registry does by itself unless its log fails")
 }
 
-type comparison struct{ tlog.Comparison }
-
-// offered returns when a package was first offered, here or at its origin, as far as the log
-// knows.
-func (c comparison) offered() time.Time {
-	switch {
-	case !c.Origin.IsZero():
-		return c.Origin
-	case c.Found:
-		return time.Time{}
-	}
-	return c.Since
-}
-
 // compare compares a package of a folder with the log. While the log cannot be read, nothing
 // is on record: a log that fails keeps nothing from being offered, unless it is required.
-func (r ledger) compare(folder address.Address, l tlog.Leaf) comparison {
+func (r ledger) compare(folder address.Address, l tlog.Leaf) tlog.Comparison {
 	log := r.log()
 	if log == nil {
-		return comparison{}
+		return tlog.Comparison{}
 	}
 	l.Event, l.Address = tlog.Offered, addressIn(placesOf(folder, r.hostnames)[0])
 	c := log.Compare(l)
 	if c.Record == tlog.NotOnRecord && l.Address != folder { // entered before the hostname was the registry's own
 		l.Address = folder
-		c = log.Compare(l)
+		return log.Compare(l)
 	}
-	return comparison{c}
+	return c
 }
 
 // Interface guards
