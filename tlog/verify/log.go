@@ -271,14 +271,10 @@ func (l *Log) lookup(ctx context.Context, path string, fresh bool) (found tlog.L
 		return found, false, err
 	}
 	q := l.question("lookup/"+path, maxLookup)
-	if body, ok := l.client.answered(q); ok && !fresh {
-		if found, err := tlog.ParseLookup(string(body)); err == nil && bytes.Equal(found.Signed, l.head.signed) {
-			if err := l.check(found); err == nil {
-				return found, true, nil
-			}
-		}
-	}
 	before := l.keptLookup(q)
+	if !fresh && bytes.Equal(before.Signed, l.head.signed) {
+		return before, true, nil
+	}
 	for attempt := 0; ; attempt++ {
 		a, err := l.client.ask(ctx, q)
 		switch {
@@ -357,17 +353,17 @@ func (l *Log) leavesOut(before, now []byte, detail string) {
 }
 
 // keptLookup returns the last answer to a look-up, if the log has proved it.
-func (l *Log) keptLookup(q question) (before tlog.Lookup) {
+func (l *Log) keptLookup(q question) tlog.Lookup {
 	body, ok := l.client.answered(q)
 	if !ok {
-		return before
+		return tlog.Lookup{}
 	}
 	found, err := tlog.ParseLookup(string(body))
 	if err == nil {
 		_, err = found.Check(l.origin, l.verify...)
 	}
 	if err != nil {
-		return before
+		return tlog.Lookup{}
 	}
 	return found
 }

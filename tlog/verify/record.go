@@ -62,8 +62,11 @@ func (f *Finder) lookUp(ctx context.Context, s subject) *record {
 			continue
 		}
 		r.place = p
-		if r.read(found, s); r.found {
-			r.ask(ctx, s)
+		r.read(found, s)
+		if r.withdrawn {
+			r.reason = p.whyWithdrawn(ctx, string(s.address.Hostname), s.version)
+		}
+		if r.found {
 			return r
 		}
 	}
@@ -155,11 +158,4 @@ func (r *record) hashes(platform *address.Platform) (h1, zh []string) {
 		}
 	}
 	return h1, zh
-}
-
-// ask asks the registry what it says of the subject.
-func (r *record) ask(ctx context.Context, s subject) {
-	if r.withdrawn {
-		r.reason = r.place.whyWithdrawn(ctx, string(s.address.Hostname), s.version)
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -155,26 +156,17 @@ func (r *run) lookUp(ctx context.Context) error {
 
 // askNotices asks for the list of versions of each address, once.
 func (r *run) askNotices(ctx context.Context) error {
-	var asked []*record
-	var versions [][]subject
-	at := make(map[string]int)
+	byList := make(map[string][]subject)
 	for _, s := range r.subjects {
-		record := r.records[s]
-		if !record.found {
-			continue
+		if record := r.records[s]; record.found {
+			list := record.place.service("versions").String()
+			byList[list] = append(byList[list], s)
 		}
-		key := record.place.service("versions").String()
-		i, known := at[key]
-		if !known {
-			i = len(asked)
-			at[key] = i
-			asked, versions = append(asked, record), append(versions, nil)
-		}
-		versions[i] = append(versions[i], s)
 	}
-	return parallel(ctx, requests, len(asked), func(i int) error {
-		if notice := asked[i].place.notices(ctx); notice != nil {
-			for _, s := range versions[i] {
+	lists := slices.Collect(maps.Values(byList))
+	return parallel(ctx, requests, len(lists), func(i int) error {
+		if notice := r.records[lists[i][0]].place.notices(ctx); notice != nil {
+			for _, s := range lists[i] {
 				r.records[s].notice = notice(s.version)
 			}
 		}
