@@ -30,9 +30,11 @@ type edge struct {
 
 // A file is a tile or bundle that has become full.
 type file struct {
-	name    string
+	tile    sumdb.Tile
 	content []byte
 }
+
+func (f file) name() string { return TilePath(f.tile) }
 
 // grow returns the edge with further entries, and the files that have become full, so that
 // each bundle comes after all tiles that it completes.
@@ -48,7 +50,7 @@ func (e *edge) grow(entries []string) (*edge, []file) {
 		full = append(full, next.add(0, next.size, next.last)...)
 		next.size++
 		if len(next.entries) == BundleSize {
-			full = append(full, file{TilePath(fullTile(-1, next.size/BundleSize-1)), EncodeBundle(next.entries)})
+			full = append(full, file{fullTile(-1, next.size/BundleSize-1), EncodeBundle(next.entries)})
 			next.entries = nil
 		}
 	}
@@ -66,7 +68,7 @@ func (e *edge) add(level int, n int64, h sumdb.Hash) []file {
 	}
 	t := newTile(e.levels[level])
 	e.levels[level] = nil
-	full := []file{{TilePath(fullTile(level, n/BundleSize)), encodeHashes(t.levels[0])}}
+	full := []file{{fullTile(level, n/BundleSize), encodeHashes(t.levels[0])}}
 	return append(full, e.add(level+1, n/BundleSize, t.root())...)
 }
 

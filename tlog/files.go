@@ -19,14 +19,8 @@ import (
 // were read last are kept in memory.
 type files struct {
 	store   Store
-	tiles   cache.Cache[tilePlace, *tile]
+	tiles   cache.Cache[sumdb.Tile, *tile]
 	bundles cache.Cache[int64, []string]
-}
-
-// A tilePlace is where a tile is.
-type tilePlace struct {
-	level int
-	n     int64
 }
 
 const (
@@ -40,6 +34,8 @@ const (
 )
 
 const batchFolder = "batch"
+
+func bundleName(n int64) string { return TilePath(fullTile(-1, n)) }
 
 func batchName(first int64) string { return batchFolder + "/" + strconv.FormatInt(first, 10) }
 
@@ -61,16 +57,16 @@ func (f *files) batches(ctx context.Context) (firsts []int64, err error) {
 // bundle returns the entries of a full bundle. The error is fs.ErrNotExist if it is not full.
 func (f *files) bundle(ctx context.Context, n int64) ([]string, error) {
 	return f.bundles.Load(ctx, n, func(ctx context.Context) ([]string, time.Duration, error) {
-		content, err := f.store.Read(ctx, TilePath(fullTile(-1, n)))
+		content, err := f.store.Read(ctx, bundleName(n))
 		if err != nil {
 			return nil, 0, err
 		}
 		entries, ok := decodeFull(content)
 		if !ok {
-			return nil, 0, fmt.Errorf("%w: %s is damaged", ErrForked, TilePath(fullTile(-1, n)))
+			return nil, 0, fmt.Errorf("%w: %s is damaged", ErrForked, bundleName(n))
 		}
 		// A bundle is written after its tile.
-		t, err := f.tile(ctx, 0, n)
+		t, err := f.tile(ctx, fullTile(0, n))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -138,11 +134,11 @@ func (f *files) from(ctx context.Context, first int64) ([]string, error) {
 // them before; then they are the same.
 func (f *files) write(ctx context.Context, full []file) error {
 	for _, file := range full {
-		err := f.store.Create(ctx, file.name, file.content)
+		err := f.store.Create(ctx, file.name(), file.content)
 		if errors.Is(err, fs.ErrExist) {
 			var content []byte
-			if content, err = f.store.Read(ctx, file.name); err == nil && !bytes.Equal(content, file.content) {
-				err = fmt.Errorf("%w: %s has other content", ErrForked, file.name)
+			if content, err = f.store.Read(ctx, file.name()); err == nil && !bytes.Equal(content, file.content) {
+				err = fmt.Errorf("%w: %s has other content", ErrForked, file.name())
 			}
 		}
 		if err != nil {
@@ -155,15 +151,15 @@ func (f *files) write(ctx context.Context, full []file) error {
 
 // keep keeps a tile in memory. A log that is only read does not write it.
 func (f *files) keep(full file) {
-	if t, err := ParseTilePath(full.name); err == nil && t.L >= 0 {
-		f.tiles.Put(tilePlace{t.L, t.N}, newTile(decodeHashes(full.content)), cache.UntilEvicted)
+	if full.tile.L >= 0 {
+		f.tiles.Put(full.tile, newTile(decodeHashes(full.content)), cache.UntilEvicted)
 	}
 }
 
 // tile returns a full tile.
-func (f *files) tile(ctx context.Context, level int, n int64) (*tile, error) {
-	return f.tiles.Load(ctx, tilePlace{level, n}, func(ctx context.Context) (*tile, time.Duration, error) {
-		name := TilePath(fullTile(level, n))
+func (f *files) tile(ctx context.Context, full sumdb.Tile) (*tile, error) {
+	return f.tiles.Load(ctx, full, func(ctx context.Context) (*tile, time.Duration, error) {
+		name := TilePath(full)
 		content, err := f.store.Read(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, 0, fmt.Errorf("%w: %s is gone", ErrForked, name)
@@ -186,7 +182,7 @@ func (f *files) hashes(ctx context.Context, e *edge) sumdb.HashReader {
 			level, n, within, place := tileOf(index)
 			ok := false
 			if n < e.full(level) {
-				t, err := f.tile(ctx, level, n)
+				t, err := f.tile(ctx, fullTile(level, n))
 				if err != nil {
 					return nil, err
 				}
@@ -218,7 +214,7 @@ func (f *files) entry(ctx context.Context, e *edge, number int64) (string, error
 func (f *files) signedBundle(ctx context.Context, n int64) ([]string, error) {
 	entries, err := f.bundle(ctx, n)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s is gone", ErrForked, TilePath(fullTile(-1, n)))
+		return nil, fmt.Errorf("%w: %s is gone", ErrForked, bundleName(n))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading entries of the log: %w", err)

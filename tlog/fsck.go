@@ -3,6 +3,7 @@ package tlog
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -98,12 +99,22 @@ type fsck struct {
 	edge       *edge
 	checkpoint []byte // of the store
 	anchored   []byte // of the anchor
+
+	full  int64  // entries in full bundles
+	parts []part // the files with the entries, in the order in which a Log writes them
+}
+
+// A part is a file that a log has.
+type part struct {
+	name    string
+	sum     [sha256.Size]byte
+	content []byte // nil: the store has it
 }
 
 // readEntries reads bundles, and then the batches that follow them.
 func (f *fsck) readEntries(ctx context.Context) error {
 	for n := int64(0); len(f.Faults) < maxFaults; n++ {
-		name := TilePath(fullTile(-1, n))
+		name := bundleName(n)
 		content, err := f.store.Read(ctx, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -120,7 +131,7 @@ func (f *fsck) readEntries(ctx context.Context) error {
 			return err
 		}
 	}
-	full := f.edge.size
+	f.full = f.edge.size
 	firsts, err := f.batches(ctx)
 	if err != nil {
 		return err
@@ -129,14 +140,14 @@ func (f *fsck) readEntries(ctx context.Context) error {
 		if len(f.Faults) >= maxFaults {
 			break
 		}
-		if err := f.readBatch(ctx, first, full); err != nil {
+		if err := f.readBatch(ctx, first); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *fsck) readBatch(ctx context.Context, first, full int64) error {
+func (f *fsck) readBatch(ctx context.Context, first int64) error {
 	name := batchName(first)
 	content, err := f.store.Read(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,14 +161,15 @@ func (f *fsck) readBatch(ctx context.Context, first, full int64) error {
 		f.fault("%s is damaged", name)
 		return nil
 	}
-	if first >= full {
+	if first >= f.full {
 		if first != f.edge.size {
 			f.fault("%s is there, and entry %d is not", name, f.edge.size)
 			return nil
 		}
+		f.parts = append(f.parts, part{name: name, sum: sha256.Sum256(content)})
 		return f.add(ctx, name, entries)
 	}
-	bundle := TilePath(fullTile(-1, first/BundleSize))
+	bundle := bundleName(first / BundleSize)
 	if content, err = f.store.Read(ctx, bundle); err != nil {
 		return fmt.Errorf("reading entries of the log: %w", err)
 	}
@@ -194,20 +206,23 @@ func (f *fsck) add(ctx context.Context, name string, entries []string) error {
 	f.edge = next
 	inBundle := !strings.HasPrefix(name, batchFolder) // whose tiles were written before
 	for _, want := range full {
-		content, err := f.store.Read(ctx, want.name)
+		p := part{name: want.name(), sum: sha256.Sum256(want.content)}
+		content, err := f.store.Read(ctx, p.name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			if inBundle {
-				f.fault("%s is gone", want.name)
+				f.fault("%s is gone", p.name)
 				continue
 			}
-			f.note("%s is not written yet: a registry that runs writes it", want.name)
+			f.note("%s is not written yet: a registry that runs writes it", p.name)
 			f.keep(want)
+			p.content = want.content
 		case err != nil:
 			return fmt.Errorf("reading hashes of the log: %w", err)
 		case !bytes.Equal(content, want.content):
-			f.fault("%s does not have the hashes of the entries", want.name)
+			f.fault("%s does not have the hashes of the entries", p.name)
 		}
+		f.parts = append(f.parts, p)
 	}
 	return nil
 }

@@ -149,7 +149,7 @@ func CheckCreation(ctx context.Context, s Store) error {
 // counts: its entries would become entries of a log that is begun in the store.
 func IsEmpty(ctx context.Context, s Store) (bool, error) {
 	names := []string{checkpointName, begunName}
-	for _, folder := range []string{batchFolder, path.Dir(TilePath(fullTile(-1, 0))), path.Dir(TilePath(fullTile(0, 0)))} {
+	for _, folder := range []string{batchFolder, path.Dir(bundleName(0)), path.Dir(TilePath(fullTile(0, 0)))} {
 		files, err := s.List(ctx, folder)
 		if err != nil {
 			return false, err

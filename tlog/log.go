@@ -68,14 +68,7 @@ func (l *Log) Head() *Head { return l.head.Load() }
 // stored returns the checkpoint of the store; signed is nil if there is none.
 func (l *Log) stored(ctx context.Context) (c Checkpoint, signed []byte, err error) {
 	signed, err = l.options.Store.Read(ctx, checkpointName)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Checkpoint{}, nil, nil
-	}
-	if err != nil {
-		return Checkpoint{}, nil, fmt.Errorf("reading the checkpoint of the log: %w", err)
-	}
-	c, err = OpenCheckpoint(signed, l.options.Origin, l.keys.Load().Verifiers...)
-	return c, signed, err
+	return l.opened("reading the checkpoint of the log", signed, err)
 }
 
 // begin returns what a log without a checkpoint in the store begins with: the checkpoint of
@@ -97,13 +90,18 @@ func (l *Log) begin(ctx context.Context) (Checkpoint, []byte, error) {
 // anchored returns the checkpoint of the anchor; signed is nil if there is none.
 func (l *Log) anchored(ctx context.Context) (c Checkpoint, signed []byte, err error) {
 	signed, err = l.options.Anchor.Load(ctx)
+	return l.opened("reading the newest checkpoint of the log", signed, err)
+}
+
+// opened returns a checkpoint that was read, or the error of reading it.
+func (l *Log) opened(reading string, signed []byte, err error) (Checkpoint, []byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Checkpoint{}, nil, nil
 	}
 	if err != nil {
-		return Checkpoint{}, nil, fmt.Errorf("reading the newest checkpoint of the log: %w", err)
+		return Checkpoint{}, nil, fmt.Errorf("%s: %w", reading, err)
 	}
-	c, err = OpenCheckpoint(signed, l.options.Origin, l.keys.Load().Verifiers...)
+	c, err := OpenCheckpoint(signed, l.options.Origin, l.keys.Load().Verifiers...)
 	return c, signed, err
 }
 

@@ -195,7 +195,7 @@ func TestATileWhoseFileIsGone(t *testing.T) {
 			l = open(t, m)
 			defer l.Close()
 			l.files.bundles.Remove(0)
-			l.files.tiles.Remove(tilePlace{})
+			l.files.tiles.Remove(fullTile(0, 0))
 			delete(m.files, gone)
 			tile, err := ParseTilePath(gone)
 			if err != nil {

@@ -183,19 +183,15 @@ func (x *Opening) readBundles(ctx context.Context, f *files, known int64) error 
 // tile when it is read.
 func (f *files) check(ctx context.Context, full []file) error {
 	for _, want := range full {
-		t, err := ParseTilePath(want.name)
-		if err != nil {
-			return err
-		}
-		if t.L < 1 {
+		if want.tile.L < 1 {
 			continue
 		}
-		stored, err := f.tile(ctx, t.L, t.N)
+		stored, err := f.tile(ctx, want.tile)
 		if err != nil {
 			return err
 		}
 		if !bytes.Equal(encodeHashes(stored.levels[0]), want.content) {
-			return fmt.Errorf("%w: %s has other hashes", ErrForked, want.name)
+			return fmt.Errorf("%w: %s has other hashes", ErrForked, want.name())
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package tlog
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -79,7 +80,6 @@ func Restore(ctx context.Context, o Options, from Store) (*Restoration, error) {
 type restoring struct {
 	Restoration
 	from *fsck
-	full int64 // entries in full bundles of the copy
 	to   files
 }
 
@@ -133,52 +133,28 @@ func (r *restoring) each(ctx context.Context, do func(ctx context.Context, name 
 			return fmt.Errorf("restoring the log: %w", err)
 		}
 	}
-	e := &edge{batch: -1}
-	grow := func(entries []string) error {
-		next, full := e.grow(entries)
-		e = next
-		for _, file := range full {
-			if err := do(ctx, file.name, file.content); err != nil {
-				return fmt.Errorf("restoring the log: %w", err)
-			}
-		}
-		return nil
-	}
-	for n := int64(0); ; n++ {
-		content, err := r.from.store.Read(ctx, TilePath(fullTile(-1, n)))
-		if errors.Is(err, fs.ErrNotExist) {
-			break
+	for _, p := range r.from.parts {
+		content, err := r.read(ctx, p)
+		if err == nil {
+			err = do(ctx, p.name, content)
 		}
 		if err != nil {
-			return fmt.Errorf("reading entries of the copy: %w", err)
-		}
-		entries, ok := decodeFull(content)
-		if !ok {
-			return fmt.Errorf("%s of the copy has changed meanwhile", TilePath(fullTile(-1, n)))
-		}
-		if err := grow(entries); err != nil {
-			return err
-		}
-	}
-	r.full = e.size
-	for e.size < r.Entries {
-		name := batchName(e.size)
-		content, err := r.from.store.Read(ctx, name)
-		if err != nil {
-			return fmt.Errorf("reading entries of the copy: %w", err)
-		}
-		entries, ok := decodeBatch(e.size, content)
-		if !ok {
-			return fmt.Errorf("%s of the copy has changed meanwhile", name)
-		}
-		if err := do(ctx, name, content); err != nil {
 			return fmt.Errorf("restoring the log: %w", err)
-		}
-		if err := grow(entries); err != nil {
-			return err
 		}
 	}
 	return nil
+}
+
+// read returns the content of a part of the copy, as it was checked.
+func (r *restoring) read(ctx context.Context, p part) ([]byte, error) {
+	if p.content != nil {
+		return p.content, nil
+	}
+	content, err := r.from.store.Read(ctx, p.name)
+	if err == nil && sha256.Sum256(content) != p.sum {
+		err = fmt.Errorf("%s of the copy has changed meanwhile", p.name)
+	}
+	return content, err
 }
 
 // compare notes a file of the store that differs.
@@ -222,7 +198,7 @@ func (r *restoring) compareBatches(ctx context.Context) error {
 		return err
 	}
 	for _, first := range firsts {
-		if first >= r.full || len(r.Faults) >= maxFaults {
+		if first >= r.from.full || len(r.Faults) >= maxFaults {
 			break // those that follow were compared by their name, or are not signed
 		}
 		content, err := r.to.store.Read(ctx, batchName(first))
@@ -232,7 +208,7 @@ func (r *restoring) compareBatches(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("reading entries of the log: %w", err)
 		}
-		bundle := TilePath(fullTile(-1, first/BundleSize))
+		bundle := bundleName(first / BundleSize)
 		if _, err := r.to.store.Read(ctx, bundle); err == nil {
 			continue // which is the same, and counts
 		} else if !errors.Is(err, fs.ErrNotExist) {

@@ -140,6 +140,24 @@ func TestRestoreComparesBatchesWithBundles(t *testing.T) {
 	}
 }
 
+// What is copied is what was checked.
+func TestRestoreFromACopyThatChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, now := grown(t, 300, 700)
+		copied := now.copy()
+		old.anchor = now.anchor
+		a := &access{memory: old, before: func(o operation) error {
+			if o.does == "read" && o.name == keyName { // the first file that is compared
+				copied.files["tile/entries/001"] = copied.files["tile/entries/000"]
+			}
+			return nil
+		}}
+		if _, err := Restore(t.Context(), optionsFor(a), &access{memory: copied}); err == nil || !strings.Contains(err.Error(), "tile/entries/001 of the copy has changed meanwhile") {
+			t.Errorf("it says %v", err)
+		}
+	})
+}
+
 // The copy has entries that its checkpoint has not. The folder gets the checkpoint of the anchor.
 func TestRestoreFromACopyWithAnOlderCheckpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -42,7 +42,7 @@ func (l *Log) Tidy(ctx context.Context) error {
 
 // removeBatches removes batches of a bundle if the bundle is old and whole.
 func (l *Log) removeBatches(ctx context.Context, n int64, firsts []int64) error {
-	written, err := l.options.Store.Modified(ctx, TilePath(fullTile(-1, n)))
+	written, err := l.options.Store.Modified(ctx, bundleName(n))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
