@@ -27,6 +27,10 @@ func newGnuPG(t *testing.T) gnupg {
 	if err := os.Chmod(g.home, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	// Without a number, gpg-agent looks for one that makes a passphrase slow, for seconds.
+	if err := os.WriteFile(filepath.Join(g.home, "gpg-agent.conf"), []byte("s2k-count 65536\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		kill := exec.Command("gpgconf", "--kill", "all")
 		kill.Env = append(os.Environ(), "GNUPGHOME="+g.home)
