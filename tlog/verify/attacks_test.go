@@ -9,7 +9,6 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"golang.org/x/mod/sumdb/note"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/verify"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -230,13 +229,7 @@ func TestSHA256SUMSAgainstAnEntry(t *testing.T) {
 	plain := changed(m.servers[host], func(q *http.Request, body string) string {
 		return strings.Replace(body, "shasums "+wire.SHA256Of([]byte(sums)).String(), "shasums "+wire.SHA256Of([]byte(forged)).String(), 1)
 	})
-	m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if strings.HasSuffix(q.URL.Path, "_SHA256SUMS") {
-			w.Write([]byte(forged))
-			return
-		}
-		plain.ServeHTTP(w, q)
-	})
+	m.servers[host] = except(plain, "_SHA256SUMS", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(forged)) })
 	says(t, m.verify(), demo+" 1.2.0 other bytes", vpc+" 1.0.0 ok")
 }
 
@@ -497,17 +490,15 @@ func TestProvidersFromTheDisk(t *testing.T) {
 	m := newMachine(t, full(t))
 	m.write(".terraform.lock.hcl", "provider \"corp.example.com/corp/tool\" {\n version = \"1.0.0\"\n hashes = [\""+noH1+"\"]\n}\n")
 	for _, test := range []struct{ include, want string }{{"corp.example.com/*/*", "no log"}, {"other.example.com/*/*", "not on record"}} {
-		var err error
-		m.settings, err = clientconfig.ReadSettings([]byte(`provider_installation {
+		m.configure(`provider_installation {
   filesystem_mirror {
     path    = "/usr/share/terraform/providers"
-    include = ["`+test.include+`"]
+    include = ["` + test.include + `"]
   }
   direct {
     exclude = ["corp.example.com/*/*"]
   }
-}`), "a")
-		m.must(err)
+}`)
 		says(t, m.verify(), "corp.example.com/corp/tool 1.0.0 "+test.want)
 	}
 }

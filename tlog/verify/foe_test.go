@@ -3,6 +3,7 @@ package verify_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 
 	"golang.org/x/mod/sumdb/dirhash"
 
@@ -26,9 +27,14 @@ func h1(m *machine, dir string) string {
 
 // discovering is a server whose discovery document has other services.
 func discovering(services string, server http.Handler) http.Handler {
+	return except(server, "/.well-known/terraform.json", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, services) })
+}
+
+// except is a server in whose place another one answers for paths with a part.
+func except(server http.Handler, part string, other http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/.well-known/terraform.json" {
-			fmt.Fprint(w, services)
+		if strings.Contains(r.URL.Path, part) {
+			other(w, r)
 			return
 		}
 		server.ServeHTTP(w, r)

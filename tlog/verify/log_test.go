@@ -81,22 +81,9 @@ func TestAlarms(t *testing.T) {
 			signer, public := tlogtest.NewSigner(t, "evil.example.com/v1/tlog")
 			signed, err := tlog.Checkpoint{Origin: signer.Name(), Size: 9}.Sign(signer)
 			m.must(err)
-			plain := m.servers[host]
-			m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-				switch q.URL.Path {
-				case "/.well-known/terraform.json":
-					w.Write([]byte(`{"tlog.v1":"https://evil.example.com/v1/tlog/"}`))
-				default:
-					plain.ServeHTTP(w, q)
-				}
-			})
-			m.servers["evil.example.com"] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-				if strings.HasSuffix(q.URL.Path, "/key") {
-					w.Write([]byte(public))
-					return
-				}
-				w.Write(signed)
-			})
+			m.servers[host] = discovering(`{"tlog.v1":"https://evil.example.com/v1/tlog/"}`, m.servers[host])
+			evil := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(signed) })
+			m.servers["evil.example.com"] = except(evil, "/key", func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(public)) })
 		}, verify.Renamed, "the log here was registry.example.com/v1/tlog, and is evil.example.com/v1/tlog", "\n9\n"},
 		{"no log any more", func(t *testing.T, r *registry, m *machine) { r.Log = nil }, verify.Gone, "it answers 404 Not Found where the log was", ""},
 	} {
@@ -139,14 +126,7 @@ func TestAlarmsWithoutAFile(t *testing.T) {
 
 	m = installed(t, r)
 	twin := served{fill(newRegistryIn(t, r.storage.Twin()))}
-	registry := m.servers[host]
-	m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.URL.Path, "/lookup/modules/") {
-			twin.ServeHTTP(w, r)
-			return
-		}
-		registry.ServeHTTP(w, r)
-	})
+	m.servers[host] = except(m.servers[host], "/lookup/modules/", twin.ServeHTTP)
 	if alarms := m.verify().Alarms(); len(alarms) != 1 || alarms[0].Kind != verify.Forked {
 		t.Errorf("a run that is shown two logs has the alarms %v", alarms)
 	}

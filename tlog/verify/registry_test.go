@@ -290,6 +290,14 @@ func (m *machine) options() *verify.Options {
 	return o
 }
 
+// configure sets the user's configuration of clients.
+func (m *machine) configure(text string) {
+	m.t.Helper()
+	var err error
+	m.settings, err = clientconfig.ReadSettings([]byte(text), "a")
+	m.must(err)
+}
+
 // verify runs verify, and keeps what it has seen.
 func (m *machine) verify(change ...func(*verify.Options)) *verify.Report {
 	m.t.Helper()

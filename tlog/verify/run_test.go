@@ -294,13 +294,9 @@ func TestPackagesThatCannotBeFetched(t *testing.T) {
 		m.module(r, "vpc", vpc, "1.0.0")
 		m.remove(vpcPackage + "/.hidden")
 		plain := m.servers[host]
-		m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-			if strings.Contains(q.URL.Path, "/archive.") {
-				w.WriteHeader(test.status)
-				w.Write([]byte(test.body))
-				return
-			}
-			plain.ServeHTTP(w, q)
+		m.servers[host] = except(plain, "/archive.", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(test.status)
+			w.Write([]byte(test.body))
 		})
 		t.Log(test.rule)
 		report := m.verify()
@@ -415,8 +411,8 @@ func TestDeprecated(t *testing.T) {
 
 const public = "registry.terraform.io"
 
-// mirrored is a registry with packages of another one, which has no log.
-func mirrored(t *testing.T) (*registry, *machine) {
+// mirrored is a machine with packages that the registry mirrors from another one, which has no log.
+func mirrored(t *testing.T) *machine {
 	t.Helper()
 	r := newRegistry(t)
 	r.Provider(public+"/hashicorp/null", "3.2.0", "linux_amd64")
@@ -428,7 +424,7 @@ func mirrored(t *testing.T) (*registry, *machine) {
 	})
 	m.provider(r, public+"/hashicorp/null", "3.2.0", "linux_amd64")
 	m.module(r, "vpc", public+"/acme/vpc/aws", "1.0.0")
-	return r, m
+	return m
 }
 
 // Logs are found where clients install from.
@@ -450,11 +446,8 @@ func TestWhereLogsAreFound(t *testing.T) {
 		{"by the hostname of the registry", "", []string{"registry.example.com"}, "ok", "ok"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, m := mirrored(t)
-			var err error
-			if m.settings, err = clientconfig.ReadSettings([]byte(test.settings), "a"); err != nil {
-				t.Fatal(err)
-			}
+			m := mirrored(t)
+			m.configure(test.settings)
 			logs := func(o *verify.Options) { o.URLs = test.logs }
 			says(t, m.verify(logs), null+test.null, publicVPC+test.module)
 			says(t, m.verify(logs, func(o *verify.Options) { o.RequireLog = true }), null+test.null, publicVPC+test.module)
@@ -470,41 +463,27 @@ func TestProvidersBesideAMirror(t *testing.T) {
 		{"from its registry, and not from the mirror", "direct {}", "no log"},
 		{"from nowhere else", "", "not on record"},
 	} {
-		r, m := mirrored(t)
+		m := mirrored(t)
 		m.replace(".terraform.lock.hcl", "null", "other")
 		m.remove(".terraform/modules")
 		exclude := ""
 		if test.want == "no log" {
 			exclude = "exclude = [\"" + public + "/*/*\"]"
 		}
-		settings := fmt.Sprintf("provider_installation {\n network_mirror {\n url = \"https://%s/v1/mirror/\"\n %s\n }\n %s\n}", host, exclude, test.direct)
-		var err error
-		if m.settings, err = clientconfig.ReadSettings([]byte(settings), "a"); err != nil {
-			t.Fatal(err)
-		}
-		_ = r
+		m.configure(fmt.Sprintf("provider_installation {\n network_mirror {\n url = \"https://%s/v1/mirror/\"\n %s\n }\n %s\n}", host, exclude, test.direct))
 		says(t, m.verify(), public+"/hashicorp/other 3.2.0 "+test.want)
 	}
 }
 
 // A token is sent to its host, and to the hosts to which that one leads.
 func TestTokens(t *testing.T) {
-	_, m := mirrored(t)
+	m := mirrored(t)
 	m.tokens = map[svchost.Hostname]string{public: "public", host: "own", "evil.example.com": "evil"}
 	m.servers["evil.example.com"] = http.NotFoundHandler()
-	registry := m.servers[host]
-	m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/versions") {
-			http.Redirect(w, r, "https://evil.example.com"+r.URL.Path, http.StatusFound)
-			return
-		}
-		registry.ServeHTTP(w, r)
+	m.servers[host] = except(m.servers[host], "/versions", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "https://evil.example.com"+r.URL.Path, http.StatusFound)
 	})
-	standIn := clientconfig.Registry{URL: "https://" + host + "/v1"}.StandIn(clientconfig.Origin{Hostname: public, Providers: true, Modules: true})
-	var err error
-	if m.settings, err = clientconfig.ReadSettings([]byte(standIn), "a"); err != nil {
-		t.Fatal(err)
-	}
+	m.configure(clientconfig.Registry{URL: "https://" + host + "/v1"}.StandIn(clientconfig.Origin{Hostname: public, Providers: true, Modules: true}))
 	for _, test := range []struct{ rule, own, want string }{
 		{"of the log's own host", "own", "own"},
 		{"of the host that the settings lead to it from, as clients do", "", "public"},

@@ -27,6 +27,18 @@ func leafAt(t *testing.T, event string, version, content int) tlog.Leaf {
 	return l
 }
 
+// enter enters versions of a module, whose contents take turns.
+func (r *registry) enter(t *testing.T, from, to, contents int) {
+	t.Helper()
+	var all []tlog.Leaf
+	for n := from; n < to; n++ {
+		all = append(all, leafAt(t, "offered", n, n%contents))
+	}
+	if err := r.log.Append(t.Context(), all...); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // watched reads all new entries, as by a monitor that is started for it.
 func watched(t *testing.T, m *machine) (news []string, conflicts []verify.Conflict, err error) {
 	t.Helper()
@@ -50,15 +62,11 @@ func watched(t *testing.T, m *machine) (news []string, conflicts []verify.Confli
 func TestWatch(t *testing.T) {
 	r := newRegistry(t)
 	m := newMachine(t, r)
-	var all []tlog.Leaf
-	for n := range 600 {
-		all = append(all, leafAt(t, "offered", n, n%6))
-	}
-	m.must(r.log.Append(t.Context(), all...))
+	r.enter(t, 0, 600, 6)
 	if news, conflicts, err := watched(t, m); len(news)+len(conflicts) > 0 || err != nil {
 		t.Errorf("at the first use there are %d new entries, %v, %v", len(news), conflicts, err)
 	}
-	m.must(r.log.Append(t.Context(), leafAt(t, "offered", 600, 1), leafAt(t, "offered", 601, 1)))
+	r.enter(t, 600, 602, 1)
 	m.requests = nil
 	news, _, err := watched(t, m)
 	if fmt.Sprint(news) != "[acme/m/aws 600.0.0 acme/m/aws 601.0.0]" || err != nil {
@@ -89,7 +97,7 @@ func TestWatchAlarms(t *testing.T) {
 		}, "its first 5 entries are not those that were seen before"},
 		{"another log with the same key", func(r *registry, m *machine) {
 			twin := newRegistryIn(t, r.storage.Twin())
-			m.must(twin.log.Append(t.Context(), leafAt(t, "offered", 1, 1), leafAt(t, "offered", 2, 1), leafAt(t, "offered", 3, 1), leafAt(t, "offered", 4, 1), leafAt(t, "offered", 5, 1)))
+			twin.enter(t, 1, 6, 1)
 			m.servers[host] = served{twin}
 		}, "forked"},
 		{"an older one", func(r *registry, m *machine) {
@@ -100,7 +108,7 @@ func TestWatchAlarms(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newRegistry(t)
 			m := newMachine(t, r)
-			m.must(r.log.Append(t.Context(), leafAt(t, "offered", 1, 1), leafAt(t, "offered", 2, 1), leafAt(t, "offered", 3, 1), leafAt(t, "offered", 4, 1)))
+			r.enter(t, 1, 5, 1)
 			if _, _, err := watched(t, m); err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +127,7 @@ func TestWatchAnInstanceThatIsBehind(t *testing.T) {
 	r := newRegistry(t)
 	m := newMachine(t, r)
 	old := string(m.get("/v1/tlog/checkpoint"))
-	m.must(r.log.Append(t.Context(), leafAt(t, "offered", 1, 1), leafAt(t, "offered", 2, 1)))
+	r.enter(t, 1, 3, 1)
 	if _, _, err := watched(t, m); err != nil {
 		t.Fatal(err)
 	}
@@ -138,17 +146,10 @@ func TestWatchAnInstanceThatIsBehind(t *testing.T) {
 func TestWatchAnotherLogThanInTheCache(t *testing.T) {
 	r := newRegistry(t)
 	m := newMachine(t, r)
-	logged := func(to *registry, hash int) {
-		var all []tlog.Leaf
-		for n := range 300 {
-			all = append(all, leafAt(t, "offered", n, hash))
-		}
-		m.must(to.log.Append(t.Context(), all...))
-	}
 	twin := newRegistryIn(t, r.storage.Twin())
-	logged(r, 1)
-	m.must(twin.log.Append(t.Context(), leafAt(t, "offered", 1000, 2))) // others have other numbers
-	logged(twin, 2)
+	r.enter(t, 0, 300, 1)
+	twin.enter(t, 1000, 1001, 2) // others have other numbers
+	twin.enter(t, 0, 300, 2)
 	if _, _, err := watched(t, m); err != nil {
 		t.Fatal(err)
 	}
@@ -163,26 +164,11 @@ func TestWatchAnotherLogThanInTheCache(t *testing.T) {
 func TestWatchWithADamagedCache(t *testing.T) {
 	r := newRegistry(t)
 	m := newMachine(t, r)
-	var all []tlog.Leaf
-	for n := range 300 {
-		all = append(all, leafAt(t, "offered", n, 1))
-	}
-	m.must(r.log.Append(t.Context(), all...))
+	r.enter(t, 0, 300, 1)
 	if _, _, err := watched(t, m); err != nil {
 		t.Fatal(err)
 	}
-	files, err := os.ReadDir(m.cache)
-	m.must(err)
-	for _, f := range files {
-		name := m.cache + "/" + f.Name()
-		content, err := os.ReadFile(name)
-		m.must(err)
-		if strings.Contains(string(content), "tile/entries/000") {
-			at := strings.Index(string(content), `"body":"`) + 800
-			content[at] ^= 1
-			m.must(os.WriteFile(name, content, 0o600))
-		}
-	}
+	changeKept(t, m, "tile/entries/000", " 7.0.0 ", " 9.0.0 ")
 	if news, conflicts, err := watched(t, m); len(news)+len(conflicts) > 0 || err != nil {
 		t.Errorf("new are %v, %v, %v", news, conflicts, err)
 	}
@@ -192,21 +178,13 @@ func TestWatchWithADamagedCache(t *testing.T) {
 func TestWatchWithACacheThatIsDamagedLater(t *testing.T) {
 	r := newRegistry(t)
 	m := newMachine(t, r)
-	appendAll := func(from, to int) {
-		t.Helper()
-		var all []tlog.Leaf
-		for n := from; n < to; n++ {
-			all = append(all, leafAt(t, "offered", n, n%2))
-		}
-		m.must(r.log.Append(t.Context(), all...))
-	}
-	appendAll(0, 300)
+	r.enter(t, 0, 300, 2)
 	w, err := m.options().Watch(t.Context(), host)
 	m.must(err)
 	if _, _, _, err := w.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	appendAll(300, 600)
+	r.enter(t, 300, 600, 2)
 	if _, _, err := watched(t, m); err != nil { // keeps the second bundle
 		t.Fatal(err)
 	}
@@ -252,7 +230,7 @@ func TestWatchWithoutANetwork(t *testing.T) {
 	if _, _, _, err := w.Next(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m.must(r.log.Append(t.Context(), leafAt(t, "offered", 1, 1)))
+	r.enter(t, 1, 2, 1)
 	server := m.servers[host]
 	delete(m.servers, host)
 	unreachable := func(err error) {
@@ -275,14 +253,7 @@ func TestWatchWithoutANetwork(t *testing.T) {
 func TestWatchWithoutRights(t *testing.T) {
 	r := newRegistry(t)
 	m := newMachine(t, r)
-	plain := m.servers[host]
-	m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if strings.Contains(q.URL.Path, "/tile/") {
-			http.NotFound(w, q)
-			return
-		}
-		plain.ServeHTTP(w, q)
-	})
+	m.servers[host] = except(m.servers[host], "/tile/", http.NotFound)
 	if _, _, err := watched(t, m); err == nil || !strings.Contains(err.Error(), "who watches a log must be allowed to read everything") {
 		t.Errorf("it says %v", err)
 	}
@@ -354,7 +325,7 @@ func TestWatchWhileKeysRotate(t *testing.T) {
 		t.Errorf("after the update it says that %d more keys sign", more)
 	}
 	signed(false)
-	m.must(r.log.Append(t.Context(), leafAt(t, "offered", 1, 1)))
+	r.enter(t, 1, 2, 1)
 	if news, _, err := watched(t, m); len(news) != 1 || err != nil {
 		t.Errorf("when the first key has ceased, it says %v, %v", news, err)
 	}
@@ -372,13 +343,7 @@ func TestUpdateTakesOverTheKeyFirst(t *testing.T) {
 		r.Write("modules/acme/vpc/aws/1.1.0/main.tf", "")
 		r.offer()
 		both, next := signedAlso(t, r, m.servers[host], signer, public, true), signedAlso(t, r, m.servers[host], signer, public, false)
-		m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-			if strings.HasSuffix(q.URL.Path, "/checkpoint") {
-				both.ServeHTTP(w, q)
-			} else {
-				next.ServeHTTP(w, q)
-			}
-		})
+		m.servers[host] = except(next, "/checkpoint", both.ServeHTTP)
 		return r, m
 	}
 	r, m := rotating(t)
@@ -402,14 +367,7 @@ func TestUpdateWithoutTheKey(t *testing.T) {
 	says(t, m.verify(), demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
 	signer, public := tlogtest.NewSigner(t, tlogtest.Origin)
 	rotates := signedAlso(t, r, m.servers[host], signer, public, true)
-	fails := true
-	m.servers[host] = http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if fails && strings.HasSuffix(q.URL.Path, "/key") {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		rotates.ServeHTTP(w, q)
-	})
+	m.servers[host] = except(rotates, "/key", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	update := func(o *verify.Options) { o.Update = true }
 	says(t, m.verify(update), demo+" 1.2.0 unanswered", vpc+" 1.0.0 unanswered")
 	o := m.options()
@@ -417,7 +375,7 @@ func TestUpdateWithoutTheKey(t *testing.T) {
 	if _, err := o.Watch(t.Context(), host); err == nil || !strings.Contains(err.Error(), "403") {
 		t.Errorf("a monitor says %v", err)
 	}
-	fails = false
+	m.servers[host] = rotates
 	says(t, m.verify(update), demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
 	pins, err := verify.ReadPins(m.path(verify.PinsName))
 	m.must(err)
