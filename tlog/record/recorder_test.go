@@ -45,15 +45,49 @@ func scanAt(t *testing.T, files *indextest.Tree, now func() time.Time) *index.Sn
 	return s
 }
 
-// described returns entries without times, hashes and nonces.
-func described(t *testing.T, s *tlogtest.Storage) string {
+// twoVersions returns snapshots of a module with one version, and with two.
+func twoVersions(t *testing.T) (before, after *index.Snapshot) {
 	t.Helper()
-	var lines []string
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	before = scan(t, files)
+	files.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	return before, scan(t, files)
+}
+
+// record has a recorder look at a snapshot for a time, and returns it closed.
+func record(t *testing.T, o Options, s *index.Snapshot, wait time.Duration) (r *Recorder) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r = New(o)
+		r.Offered(s, nil)
+		time.Sleep(wait)
+		if state := r.State(); state != (State{}) {
+			t.Errorf("it is %+v", state)
+		}
+		r.Close()
+		synctest.Wait()
+	})
+	return r
+}
+
+func entered(t *testing.T, s *tlogtest.Storage) (leaves []tlog.Leaf) {
+	t.Helper()
 	for _, e := range s.Entries(t) {
 		l, err := tlog.ParseLeaf(e)
 		if err != nil {
 			t.Fatal(err)
 		}
+		leaves = append(leaves, l)
+	}
+	return leaves
+}
+
+// described returns entries without times, hashes and nonces.
+func described(t *testing.T, s *tlogtest.Storage) string {
+	t.Helper()
+	var lines []string
+	for _, l := range entered(t, s) {
 		line := fmt.Sprint(l.Event, " ", l.Address, " ", l.Version)
 		if l.Platform.OS != "" {
 			line += " " + l.Platform.String()
@@ -133,16 +167,7 @@ func TestWhatIsEntered(t *testing.T) {
 				s.do(files)
 				snapshot := scan(t, files)
 				for range 2 { // a recorder that is new, as after a restart
-					synctest.Test(t, func(t *testing.T) {
-						r := New(Options{Open: storage.Open, Hostnames: test.hostnames})
-						r.Offered(snapshot, nil)
-						time.Sleep(2 * time.Minute)
-						if state := r.State(); state != (State{}) {
-							t.Errorf("%s: it is %+v", s.rule, state)
-						}
-						r.Close()
-						synctest.Wait()
-					})
+					record(t, Options{Open: storage.Open, Hostnames: test.hostnames}, snapshot, 2*time.Minute)
 				}
 				has := described(t, storage)
 				if got := strings.TrimPrefix(strings.TrimPrefix(has, had), "\n"); got != s.adds {
@@ -318,13 +343,7 @@ func TestAVersionUnderAFormerHostname(t *testing.T) {
 	first := scan(t, files)
 	files.Write(name, indextest.TarGz("main.tf", "# other"))
 	other := scan(t, files)
-	synctest.Test(t, func(t *testing.T) {
-		r := New(Options{Open: storage.Open})
-		r.Offered(first, nil)
-		time.Sleep(time.Minute)
-		r.Close()
-		synctest.Wait()
-	})
+	record(t, Options{Open: storage.Open}, first, time.Minute)
 	l := NewLedger(storage.MustOpen(t), []svchost.Hostname{"registry.example.com"}, false)
 	a := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "vpc", System: "aws"}
 	for rule, test := range map[string]struct {
@@ -522,11 +541,8 @@ func TestALogThatFails(t *testing.T) {
 
 // A log that has lost entries is not added to, and what it has is served.
 func TestALogThatIsBehind(t *testing.T) {
-	files, storage := indextest.New(t), tlogtest.New(t)
-	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	before := scan(t, files)
-	files.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	after := scan(t, files)
+	storage := tlogtest.New(t)
+	before, after := twoVersions(t)
 	synctest.Test(t, func(t *testing.T) {
 		r := New(Options{Open: storage.Open})
 		r.Offered(before, nil)
@@ -575,20 +591,8 @@ func TestWhatMustBeOnRecordIsEntered(t *testing.T) {
 	if len(first.Report().Offered) > 0 || first.Totals.Withheld[tree.NotOnRecord] != 3 {
 		t.Errorf("while the log cannot be read, offered are %v", first.Report().Offered)
 	}
-	begin := func(s *index.Snapshot) (r *Recorder) {
-		synctest.Test(t, func(t *testing.T) {
-			r = New(Options{Open: storage.Open, Require: true, Hostnames: []svchost.Hostname{"registry.example.com"}})
-			r.Offered(s, nil)
-			time.Sleep(time.Minute)
-			if state := r.State(); state != (State{}) {
-				t.Errorf("it is %+v", state)
-			}
-			r.Close()
-			synctest.Wait()
-		})
-		return r
-	}
-	r = begin(first)
+	required := Options{Open: storage.Open, Require: true, Hostnames: []svchost.Hostname{"registry.example.com"}}
+	r = record(t, required, first, time.Minute)
 	if s := withheld(r); len(s.Report().Offered) != 3 || s.Totals.Problems() > 0 {
 		t.Errorf("on record, offered are %v", s.Report().Offered)
 	}
@@ -597,7 +601,7 @@ func TestWhatMustBeOnRecordIsEntered(t *testing.T) {
 	if release := s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Release("1.0.0"); release == nil || len(release.Packages) != 1 {
 		t.Errorf("with a further platform, offered is %v", release)
 	}
-	begin(s)
+	record(t, required, s, time.Minute)
 	lines := strings.Split(described(t, storage), "\n")
 	slices.Sort(lines[:3])
 	if got := strings.Join(lines, "\n"); got != "found acme/demo 1.0.0 linux_amd64\nfound acme/dns/aws 1.0.0\nfound acme/vpc/aws 1.0.0\noffered acme/demo 1.0.0 darwin_arm64" {
@@ -613,20 +617,9 @@ func TestTheCommitOfAVersionIsOnRecord(t *testing.T) {
 	files.Write(dir+"1.0.0.tar.gz", content).Write(dir+"1.1.0.tar.gz", indextest.TarGz("main.tf", "# published"))
 	files.Write(dir+".1.0.0.source.json", fmt.Sprintf(`{"tag":"v1.0.0","commit":%q,"package_sha256":"%x"}`, commit, sha256.Sum256([]byte(content))))
 	files.Write(dir+"registry.hcl", "git {\n  url = \"https://github.com/acme/vpc\"\n}\n")
-	snapshot := scan(t, files)
-	synctest.Test(t, func(t *testing.T) {
-		r := New(Options{Open: storage.Open})
-		r.Offered(snapshot, nil)
-		time.Sleep(10 * time.Second) // less than a folder would rest
-		r.Close()
-		synctest.Wait()
-	})
+	record(t, Options{Open: storage.Open}, scan(t, files), 10*time.Second) // less than a folder would rest
 	commits := make(map[string]string)
-	for _, e := range storage.Entries(t) {
-		l, err := tlog.ParseLeaf(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, l := range entered(t, storage) {
 		commits[l.Version] = l.Commit
 	}
 	if want := map[string]string{"1.0.0": commit, "1.1.0": ""}; !maps.Equal(commits, want) {
@@ -644,21 +637,11 @@ func TestWhenAPackageWasPublishedAtItsOrigin(t *testing.T) {
 	}
 	snapshot := scan(t, files)
 	published := time.Date(1999, 10, 1, 12, 30, 0, 5, time.UTC)
-	synctest.Test(t, func(t *testing.T) { // in the year 2000
-		r := New(Options{Open: storage.Open, Dates: func(a address.Address) map[string]time.Time {
-			return map[string]time.Time{"1.0.0": published, "2.0.0": time.Now().Add(time.Hour)}
-		}})
-		r.Offered(snapshot, nil)
-		time.Sleep(time.Minute)
-		r.Close()
-		synctest.Wait()
-	})
+	record(t, Options{Open: storage.Open, Dates: func(a address.Address) map[string]time.Time {
+		return map[string]time.Time{"1.0.0": published, "2.0.0": time.Now().Add(time.Hour)} // in the year 2000
+	}}, snapshot, time.Minute)
 	dated := make(map[string]string)
-	for _, e := range storage.Entries(t) {
-		l, err := tlog.ParseLeaf(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, l := range entered(t, storage) {
 		dated[l.Address.String()+" "+l.Version] = strings.TrimPrefix(l.Origin.Format(time.RFC3339), "0001-01-01T00:00:00Z")
 	}
 	for what, want := range map[string]string{

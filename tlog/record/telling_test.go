@@ -10,18 +10,13 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 )
 
 // The folder of a log is on a network disk whose server is away: a call returns when it is back.
 func TestAFolderThatDoesNotAnswerIsTold(t *testing.T) {
-	files := indextest.New(t)
-	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	before := scan(t, files)
-	files.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	after := scan(t, files)
+	before, after := twoVersions(t)
 	for _, call := range []string{"read", "create"} {
 		t.Run(call, func(t *testing.T) {
 			storage := tlogtest.New(t)
@@ -74,11 +69,7 @@ func TestAnIndexThatScansIsNoFaultOfTheLog(t *testing.T) {
 }
 
 func testAnIndexThatScans(t *testing.T, scanning, writing time.Duration) {
-	files := indextest.New(t)
-	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	before := scan(t, files)
-	files.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	after := scan(t, files)
+	before, after := twoVersions(t)
 	storage := tlogtest.New(t)
 	synctest.Test(t, func(t *testing.T) {
 		earlier := New(Options{Open: storage.Open})
