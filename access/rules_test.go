@@ -91,36 +91,6 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestPublic(t *testing.T) {
-	rules := rulesOf(t,
-		"deny anonymous read acme/secret",
-		"allow anonymous read acme",
-		"allow anonymous publish other",
-		"allow authenticated read *",
-	)
-	for _, test := range []struct {
-		rule, address string
-		want          bool
-	}{
-		{"readable for anonymous", "acme/demo", true},
-		{"not what is denied to anonymous", "acme/secret", false},
-		{"nor in another case", "Acme/Secret", false},
-		{"not what anonymous may publish only", "other/demo", false},
-		{"not what only authenticated subjects may read", "third/demo", false},
-		{"not a mirrored resource of the same name", "registry.terraform.io/acme/demo", false},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			a, err := access.ParseResource(test.address)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := rules.Public(a); got != test.want {
-				t.Errorf("%v: %t", a, got)
-			}
-		})
-	}
-}
-
 func TestAllowsAll(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
