@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
@@ -20,20 +22,21 @@ func (l *Log) Append(ctx context.Context, leaves ...Leaf) error {
 	if len(leaves) == 0 {
 		return nil
 	}
-	a := &addition{leaves: slices.Clone(leaves), done: make(chan struct{})}
-	for i := range a.leaves {
-		leaf := &a.leaves[i]
+	leaves = slices.Clone(leaves)
+	for i := range leaves {
+		leaf := &leaves[i]
 		leaf.Time, leaf.Nonce = time.Now().UTC().Truncate(time.Second), NewNonce()
 		if _, err := ParseLeaf(leaf.String()); err != nil {
 			return fmt.Errorf("adding to the log: %w", err)
 		}
 	}
-	if err := l.adding.enqueue(a); err != nil {
+	g, err := l.adding.join(leaves, l.write)
+	if err != nil {
 		return err
 	}
 	select {
-	case <-a.done:
-		return a.err
+	case <-g.done:
+		return g.err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -55,110 +58,83 @@ func (l *Log) News(leaves []Leaf) (news []Leaf) {
 // maxAdded bounds how many leaves of several callers are signed at once.
 const maxAdded = 1 << 14
 
-// An addition has the leaves that one caller adds.
-type addition struct {
+// A group has the leaves of callers that are added together.
+type group struct {
 	leaves []Leaf
-	done   chan struct{}
+	done   chan struct{} // closed when they have been added, or not
 	err    error
 }
 
-// adding collects additions into batches.
+// adding collects the leaves of callers in groups.
 type adding struct {
-	mu      sync.Mutex
-	waiting []*addition
-	some    chan struct{}
-	ctx     context.Context
+	pace    *rate.Limiter
+	ctx     context.Context // ends when the log is closed
 	cancel  context.CancelCauseFunc
-	ended   chan struct{}
+	running sync.WaitGroup // of groups
+
+	mu   sync.Mutex
+	next *group // which further leaves join; nil: none
 }
 
 var errClosed = errors.New("the log has been closed")
 
-func (a *adding) begin(write func(context.Context, []Leaf) error, interval time.Duration) {
-	a.some, a.ended = make(chan struct{}, 1), make(chan struct{})
+func (a *adding) begin(interval time.Duration) {
+	a.pace = rate.NewLimiter(rate.Every(interval), 1)
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())
-	go a.run(write, interval)
 }
 
 func (a *adding) end() {
+	a.mu.Lock()
 	a.cancel(errClosed)
-	<-a.ended
+	a.mu.Unlock()
+	a.running.Wait()
 }
 
-func (a *adding) enqueue(x *addition) error {
+// join has leaves join a group, which write is called for.
+func (a *adding) join(leaves []Leaf, write func(context.Context, *group) error) (*group, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ctx.Err() != nil {
-		return errClosed
+		return nil, errClosed
 	}
-	a.waiting = append(a.waiting, x)
-	select {
-	case a.some <- struct{}{}:
-	default:
+	if a.next == nil || len(a.next.leaves)+len(leaves) > maxAdded {
+		g := &group{done: make(chan struct{})}
+		a.next = g
+		a.running.Go(func() {
+			defer close(g.done)
+			if a.pace.Wait(a.ctx) != nil {
+				g.err = errClosed
+				return
+			}
+			g.err = write(a.ctx, g)
+		})
 	}
-	return nil
+	a.next.leaves = append(a.next.leaves, leaves...)
+	return a.next, nil
 }
 
-// take takes additions for one batch, at least one if there is one.
-func (a *adding) take() (batch []*addition) {
+// take returns the leaves of a group, which no further ones join.
+func (a *adding) take(g *group) []Leaf {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	n := 0
-	for len(a.waiting) > 0 && (len(batch) == 0 || n+len(a.waiting[0].leaves) <= maxAdded) {
-		n += len(a.waiting[0].leaves)
-		batch, a.waiting = append(batch, a.waiting[0]), a.waiting[1:]
+	if a.next == g {
+		a.next = nil
 	}
-	return batch
-}
-
-func (a *adding) run(write func(context.Context, []Leaf) error, interval time.Duration) {
-	defer close(a.ended)
-	for {
-		select {
-		case <-a.some:
-		case <-a.ctx.Done():
-			for batch := a.take(); len(batch) > 0; batch = a.take() {
-				for _, x := range batch {
-					x.finish(errClosed)
-				}
-			}
-			return
-		}
-		for batch := a.take(); len(batch) > 0; batch = a.take() {
-			var leaves []Leaf
-			for _, x := range batch {
-				leaves = append(leaves, x.leaves...)
-			}
-			err := write(a.ctx, leaves)
-			for _, x := range batch {
-				x.finish(err)
-			}
-			pause := time.NewTimer(interval)
-			select {
-			case <-pause.C:
-			case <-a.ctx.Done():
-				pause.Stop()
-			}
-		}
-	}
-}
-
-func (x *addition) finish(err error) {
-	x.err = err
-	close(x.done)
+	return g.leaves
 }
 
 // maxLost bounds how often other instances may be first with a batch, one time after the other.
 const maxLost = 20
 
-// write adds the leaves that the log has not, and signs. A batch ends where its bundle ends, so
-// that what begins with a bundle begins with a batch.
-func (l *Log) write(ctx context.Context, leaves []Leaf) error {
+// write adds the leaves of a group that the log has not, and signs. A batch ends where its bundle
+// ends, so that what begins with a bundle begins with a batch.
+func (l *Log) write(ctx context.Context, g *group) error {
 	end, err := l.take(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
+	leaves := l.adding.take(g)
 	var failed error
 	var missing, batch []string
 	e, err := l.known(ctx)

@@ -37,7 +37,7 @@ type Options struct {
 	Anchor Anchor
 	Memo   Memo // of this instance; nil: none
 
-	// Interval is the least time between two batches that this Log creates. Zero: a second.
+	// Interval is the least time after which this Log adds again. Zero: a second.
 	Interval time.Duration
 }
 

@@ -1,6 +1,7 @@
 package tlog
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -255,6 +256,37 @@ func TestALeafThatIsNone(t *testing.T) {
 		}
 		if err := <-done; err != nil || l.Head().Size != 1 {
 			t.Errorf("what others add at the same time: %v", err)
+		}
+	})
+}
+
+// Callers share a batch, of which there is one a second, and one that leaves takes nothing with it.
+func TestCallersThatAppendAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		l := open(t, m)
+		defer l.Close()
+		began := time.Now()
+		mustAppend(t, l, moduleLeaf(0))
+		ctx, leave := context.WithCancel(t.Context())
+		results := make(chan error, 20)
+		go func() { results <- l.Append(ctx, moduleLeaf(0), moduleLeaf(1)) }()
+		for n := range 19 {
+			go func() { results <- l.Append(t.Context(), moduleLeaf(n+1)) }()
+		}
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		if err := <-results; !errors.Is(err, context.Canceled) || l.Head().Size != 1 {
+			t.Errorf("who leaves before the second is over is told %v, and there are %d entries", err, l.Head().Size)
+		}
+		for range 19 {
+			if err := <-results; err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); l.Head().Size != 20 || len(m.files["batch/1"]) == 0 || len(m.files) != 3 || took != time.Second {
+			t.Errorf("after %v there are %d entries, in %d files", took, l.Head().Size, len(m.files))
 		}
 	})
 }

@@ -57,7 +57,7 @@ func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
 	}
 	l.remembered.Store(x.recalled)
 	*x = Opening{}
-	l.adding.begin(l.write, o.Interval)
+	l.adding.begin(o.Interval)
 	return l, nil
 }
 
