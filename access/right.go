@@ -17,46 +17,32 @@ const (
 	Manage               // to write its registry.hcl as well, which withdraws versions and restores them
 )
 
-// rights has the word for each right in a rule, and the other rights that it includes.
-var rights = [...]struct {
-	word     string
-	included []Right
-}{
-	Read:    {word: "read"},
-	Publish: {word: "publish"},
-	Manage:  {word: "manage", included: []Right{Publish}},
-}
+// rightWords has the word for each right in a rule.
+var rightWords = [...]string{Read: "read", Publish: "publish", Manage: "manage"}
 
 // includes reports whether subjects with the right r have the other one, too.
 func (r Right) includes(other Right) bool {
-	return r == other || slices.Contains(rights[r].included, other)
+	return r == other || r == Manage && other == Publish
 }
 
 // String returns the word for the right in a rule.
 func (r Right) String() string {
-	if r < 0 || int(r) >= len(rights) {
+	if r < 0 || int(r) >= len(rightWords) {
 		return "Right(" + strconv.Itoa(int(r)) + ")"
 	}
-	return rights[r].word
+	return rightWords[r]
 }
 
 // ParseRight reads the word for a right.
 func ParseRight(s string) (Right, error) {
-	for r := range rights {
-		if s == rights[r].word {
-			return Right(r), nil
-		}
+	if r := slices.Index(rightWords[:], s); r >= 0 {
+		return Right(r), nil
 	}
 	return 0, fmt.Errorf("%q is not a right: use %s", s, rightsInWords())
 }
 
 // RightWords returns the words for all rights.
-func RightWords() (words []string) {
-	for _, right := range rights {
-		words = append(words, right.word)
-	}
-	return words
-}
+func RightWords() []string { return slices.Clone(rightWords[:]) }
 
 // rightsInWords returns the words for all rights for a message: "read, publish or manage".
 func rightsInWords() string {
