@@ -207,15 +207,10 @@ func (r *run) settle(ctx context.Context) {
 		if report.Keys == nil {
 			report.Keys = []string{}
 		}
-		if alarm := l.alarmed(); alarm != nil {
-			report.Alarm = alarm
-		} else if alarm, ok := errors.AsType[*Alarm](err); ok {
-			report.Alarm = alarm
+		if report.Alarm = l.alarmed(); report.Alarm != nil {
+			r.alarms[l] = report.Alarm
 		} else if err != nil {
 			report.Error = err.Error()
-		}
-		if report.Alarm != nil {
-			r.alarms[l] = report.Alarm
 		}
 		r.logs = append(r.logs, report)
 	}
