@@ -50,6 +50,10 @@ func TestRestore(t *testing.T) {
 		{"an older backup", func(*memory, *memory) {}, ""},
 		{"a folder without files", func(old, _ *memory) { clear(old.files) }, ""},
 		{"a copy without old batches", func(_, copied *memory) { withoutBatches(copied, 2) }, ""},
+		{"a copy whose newest tile is not written yet", func(_, copied *memory) {
+			delete(copied.files, "tile/0/001")
+			delete(copied.files, "tile/entries/001")
+		}, ""},
 		{"files that are gone", func(old, copied *memory) {
 			old.files = maps.Clone(copied.files)
 			for _, name := range []string{"tile/0/001", "tile/entries/001", checkpointName, keyName} {
@@ -103,7 +107,7 @@ func TestRestore(t *testing.T) {
 				if err != nil || len(h.Faults) > 0 || h.Signed != 700 {
 					t.Fatalf("fsck says %+v, %v", h, err)
 				}
-				if old.files[keyName] == nil || old.files[begunName] == nil {
+				if old.files[keyName] == nil || old.files[begunName] == nil || old.files["tile/0/001"] == nil || old.files["tile/entries/001"] == nil {
 					t.Error("it lacks a file")
 				}
 				l := open(t, old)
