@@ -82,10 +82,7 @@ func TestACheckpointThatIsStoredTooLate(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory()
 				a := &access{memory: m}
-				suspended, err := Open(t.Context(), optionsFor(a))
-				if err != nil {
-					t.Fatal(err)
-				}
+				suspended := openBy(t, a)
 				other := open(t, m)
 				defer other.Close()
 				a.before = func(o operation) error {

@@ -177,10 +177,7 @@ func TestATwinIsNotContinued(t *testing.T) {
 			if err := l.Append(t.Context(), moduleLeaf(9_000)); !errors.Is(err, ErrForked) {
 				t.Errorf("what runs says %v", err)
 			}
-			opened, err := Open(t.Context(), optionsFor(&access{memory: m}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			opened := open(t, m)
 			defer opened.Close()
 			if err := opened.Append(t.Context(), moduleLeaf(9_001)); !errors.Is(err, ErrForked) {
 				t.Errorf("what was opened says %v", err)

@@ -163,12 +163,10 @@ func TestFsckOfFilesThatCannotBeRead(t *testing.T) {
 		fails := 0
 		for n := 0; ; n++ {
 			asked := 0
-			a := &access{memory: m, before: func(operation) error {
-				if asked++; asked == n+1 {
-					return errFault
-				}
-				return nil
-			}}
+			a := failing(m, errFault, func(operation) bool {
+				asked++
+				return asked == n+1
+			})
 			h, err := Fsck(t.Context(), optionsFor(a))
 			if asked <= n {
 				if err != nil || len(h.Faults) > 0 {

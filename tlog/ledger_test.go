@@ -183,12 +183,7 @@ func TestABatchThatIsLostBeforeItIsSigned(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, full, memo := newMemory(), false, new(keptMemo)
-				o := optionsFor(&access{memory: m, before: func(o operation) error {
-					if full && o.does == "store" {
-						return errFault
-					}
-					return nil
-				}})
+				o := optionsFor(failing(m, errFault, func(o operation) bool { return full && o.does == "store" }))
 				o.Memo = memo
 				l, err := Open(t.Context(), o)
 				if err != nil {
@@ -224,12 +219,7 @@ func TestABatchThatIsLostBeforeItIsSigned(t *testing.T) {
 // A start that cannot sign has the entries that are stored and not signed in its edge.
 func TestABatchThatIsLostAfterAStartThatCouldNotSign(t *testing.T) {
 	m, full := newMemory(), false
-	o := optionsFor(&access{memory: m, before: func(o operation) error {
-		if full && o.does == "store" {
-			return errFault
-		}
-		return nil
-	}})
+	o := optionsFor(failing(m, errFault, func(o operation) bool { return full && o.does == "store" }))
 	start := func() *Log {
 		l, err := Open(t.Context(), o)
 		if err != nil {

@@ -43,7 +43,12 @@ func optionsFor(a *access) Options {
 
 func open(t *testing.T, m *memory) *Log {
 	t.Helper()
-	l, err := Open(t.Context(), optionsFor(&access{memory: m}))
+	return openBy(t, &access{memory: m})
+}
+
+func openBy(t *testing.T, a *access) *Log {
+	t.Helper()
+	l, err := Open(t.Context(), optionsFor(a))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,10 +329,7 @@ func TestABatchThatIsCreatedAgainIsNoPartOfTheLog(t *testing.T) {
 		suspended, reader, filler := &access{memory: m}, &access{memory: m}, &access{memory: m}
 		var logs []*Log
 		for _, a := range []*access{suspended, reader, filler} {
-			l, err := Open(t.Context(), optionsFor(a))
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := openBy(t, a)
 			defer l.Close()
 			logs = append(logs, l)
 		}

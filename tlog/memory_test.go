@@ -61,6 +61,16 @@ type access struct {
 	before func(operation) error
 }
 
+// failing is how an instance reaches a memory if operations fail with an error.
+func failing(m *memory, err error, fails func(operation) bool) *access {
+	return &access{memory: m, before: func(o operation) error {
+		if fails(o) {
+			return err
+		}
+		return nil
+	}}
+}
+
 func (a *access) run(does, name string, do func()) error {
 	locked := func() {
 		a.memory.mu.Lock()

@@ -91,12 +91,7 @@ func TestALogIsOpenedThatCannotBeAddedTo(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := unfinished(t)
 				fails := true
-				l, err := Open(t.Context(), optionsFor(&access{memory: m, before: func(o operation) error {
-					if fails && test.fails(o) {
-						return test.err
-					}
-					return nil
-				}}))
+				l, err := Open(t.Context(), optionsFor(failing(m, test.err, func(o operation) bool { return fails && test.fails(o) })))
 				if err != nil {
 					t.Fatalf("it is not opened: %v", err)
 				}
@@ -126,15 +121,7 @@ func TestALogIsOpenedThatCannotBeAddedTo(t *testing.T) {
 func unfinished(t *testing.T) *memory {
 	t.Helper()
 	m := newMemory()
-	l, err := Open(t.Context(), optionsFor(&access{memory: m, before: func(o operation) error {
-		if strings.HasPrefix(o.name, "tile/") && o.does == "create" {
-			return syscall.ENOSPC
-		}
-		return nil
-	}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := openBy(t, failing(m, syscall.ENOSPC, func(o operation) bool { return strings.HasPrefix(o.name, "tile/") && o.does == "create" }))
 	defer l.Close()
 	mustAppend(t, l, leavesFrom(0, 200)...)
 	if err := l.Append(t.Context(), leavesFrom(200, 300)...); !errors.Is(err, syscall.ENOSPC) {
@@ -148,12 +135,7 @@ func unfinished(t *testing.T) *memory {
 func TestALogIsNotOpenedWithoutAllThatCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := unfinished(t)
-		unreadable := optionsFor(&access{memory: m, before: func(o operation) error {
-			if o.name == batchName(200) {
-				return errFault
-			}
-			return nil
-		}})
+		unreadable := optionsFor(failing(m, errFault, func(o operation) bool { return o.name == batchName(200) }))
 		if _, err := OpenToRead(t.Context(), unreadable); !errors.Is(err, errFault) {
 			t.Errorf("reading it without its last batch says %v", err)
 		}
@@ -161,12 +143,7 @@ func TestALogIsNotOpenedWithoutAllThatCounts(t *testing.T) {
 		mustAppend(t, l, moduleLeaf(300))
 		l.Close()
 		delete(m.files, TilePath(fullTile(-1, 0))) // it is made again of its batches
-		full := optionsFor(&access{memory: m, before: func(o operation) error {
-			if o.does == "create" {
-				return syscall.ENOSPC
-			}
-			return nil
-		}})
+		full := optionsFor(failing(m, syscall.ENOSPC, func(o operation) bool { return o.does == "create" }))
 		if _, err := Open(t.Context(), full); !errors.Is(err, syscall.ENOSPC) {
 			t.Errorf("opening it without a bundle says %v", err)
 		}
@@ -183,12 +160,7 @@ func TestAStoreThatIsReplacedWhileItIsOpened(t *testing.T) {
 			l.Close()
 		}
 		var x Opening
-		broken := &access{memory: one, before: func(o operation) error {
-			if o.name == "batch/512" {
-				return errFault
-			}
-			return nil
-		}}
+		broken := failing(one, errFault, func(o operation) bool { return o.name == "batch/512" })
 		if _, err := x.Open(t.Context(), optionsFor(broken)); !errors.Is(err, errFault) || x.edge.size != 512 {
 			t.Fatalf("the first attempt says %v", err)
 		}

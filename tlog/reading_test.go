@@ -25,10 +25,7 @@ func TestALogThatIsOnlyReadHasWhatIsNotSignedYet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMemory()
 				a := &access{memory: m}
-				l, err := Open(t.Context(), optionsFor(a))
-				if err != nil {
-					t.Fatal(err)
-				}
+				l := openBy(t, a)
 				mustAppend(t, l, leavesFrom(0, test.signed)...)
 				a.before = func(o operation) error {
 					if o.does+" "+o.name == test.before {

@@ -211,12 +211,10 @@ func TestRestoreWithAnOperationThatFails(t *testing.T) {
 		for n, all := 1, 1; n <= all; n++ {
 			old := before.copy()
 			at := 0
-			a := &access{memory: old, before: func(operation) error {
-				if at++; at == n {
-					return broken
-				}
-				return nil
-			}}
+			a := failing(old, broken, func(operation) bool {
+				at++
+				return at == n
+			})
 			_, err := Restore(t.Context(), optionsFor(a), &access{memory: now.copy()})
 			if at < n {
 				break
