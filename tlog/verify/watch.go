@@ -147,28 +147,21 @@ func (w *Watcher) newest(ctx context.Context) (head seen, err error) {
 	if w.last != nil {
 		before = w.last.Signed
 	}
-	for attempt := 0; ; attempt++ {
-		a, err := w.log.client.ask(ctx, q)
-		if err != nil {
-			return head, err
-		}
-		if a.status != http.StatusOK {
-			return head, unanswered(q.url, "it answered %d for the checkpoint", a.status)
-		}
-		if head.Checkpoint, err = w.log.open(a.body, before); err != nil {
-			return head, err
-		}
-		head.signed = a.body
-		switch {
-		case w.last == nil || head.Size >= w.last.Size:
-			return head, nil
-		case attempt == patience: // it may be an instance that is behind
-			return w.log.follow(ctx, seen{w.last.Checkpoint, w.last.Signed})
-		}
-		if err := w.log.client.wait(ctx); err != nil {
-			return head, err
-		}
+	a, err := w.log.client.ask(ctx, q)
+	switch {
+	case err != nil:
+		return head, err
+	case a.status != http.StatusOK:
+		return head, unanswered(q.url, "it answered %d for the checkpoint", a.status)
 	}
+	if head.Checkpoint, err = w.log.open(a.body, before); err != nil {
+		return head, err
+	}
+	if w.last != nil && head.Size < w.last.Size { // it may be of an instance that is behind
+		return w.log.follow(ctx, seen{w.last.Checkpoint, w.last.Signed})
+	}
+	head.signed = a.body
+	return head, nil
 }
 
 // read reads the entries up to a checkpoint, and compares their roots with all that was
