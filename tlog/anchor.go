@@ -3,8 +3,18 @@ package tlog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
+
+// An Anchor keeps the newest signed checkpoint at another place than the Store. So a Store
+// that was restored from a backup is noticed.
+type Anchor interface {
+	// Load returns the checkpoint. Only fs.ErrNotExist means that there is none.
+	Load(ctx context.Context) ([]byte, error)
+
+	Store(ctx context.Context, checkpoint []byte) error
+}
 
 // callLimit is how long one call of the anchor may take, and the creation of a batch. The
 // answer may be lost with its connection. Without a limit, nothing would be added until the
@@ -17,17 +27,19 @@ func limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, callLimit, errNoAnswer)
 }
 
-// A limitedAnchor ends calls that take too long.
-type limitedAnchor struct{ Anchor }
-
-func (a limitedAnchor) Load(ctx context.Context) ([]byte, error) {
+// anchored returns the checkpoint of the anchor; signed is nil if there is none.
+func (l *Log) anchored(ctx context.Context) (c Checkpoint, signed []byte, err error) {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	return a.Anchor.Load(ctx)
+	signed, err = l.options.Anchor.Load(ctx)
+	return l.opened("reading the newest checkpoint of the log", signed, err)
 }
 
-func (a limitedAnchor) Store(ctx context.Context, checkpoint []byte) error {
+func (l *Log) anchor(ctx context.Context, signed []byte) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	return a.Anchor.Store(ctx, checkpoint)
+	if err := l.options.Anchor.Store(ctx, signed); err != nil {
+		return fmt.Errorf("keeping the newest checkpoint of the log: %w", err)
+	}
+	return nil
 }

@@ -87,12 +87,6 @@ func (l *Log) begin(ctx context.Context) (Checkpoint, []byte, error) {
 	return c, signed, err
 }
 
-// anchored returns the checkpoint of the anchor; signed is nil if there is none.
-func (l *Log) anchored(ctx context.Context) (c Checkpoint, signed []byte, err error) {
-	signed, err = l.options.Anchor.Load(ctx)
-	return l.opened("reading the newest checkpoint of the log", signed, err)
-}
-
 // opened returns a checkpoint that was read, or the error of reading it.
 func (l *Log) opened(reading string, signed []byte, err error) (Checkpoint, []byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
@@ -176,13 +170,6 @@ func (l *Log) sign(ctx context.Context, e *edge) (err error) {
 		return nil
 	}
 	return fmt.Errorf("signing the log: other instances were first %d times", maxLost)
-}
-
-func (l *Log) anchor(ctx context.Context, signed []byte) error {
-	if err := l.options.Anchor.Store(ctx, signed); err != nil {
-		return fmt.Errorf("keeping the newest checkpoint of the log: %w", err)
-	}
-	return nil
 }
 
 func (l *Log) publish(ctx context.Context, signed []byte) error {

@@ -31,7 +31,6 @@ func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
 	if o.Interval == 0 {
 		o.Interval = time.Second
 	}
-	o.Anchor = limitedAnchor{o.Anchor}
 	if x.edge == nil {
 		x.recall(o)
 	}

@@ -31,12 +31,3 @@ type Store interface {
 	// Sweep removes what instances that were killed have left.
 	Sweep(ctx context.Context) error
 }
-
-// An Anchor keeps the newest signed checkpoint at another place than the Store. So a Store
-// that was restored from a backup is noticed.
-type Anchor interface {
-	// Load returns the checkpoint. Only fs.ErrNotExist means that there is none.
-	Load(ctx context.Context) ([]byte, error)
-
-	Store(ctx context.Context, checkpoint []byte) error
-}
