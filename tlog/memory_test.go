@@ -38,14 +38,57 @@ func (m *memory) copy() *memory {
 	return c
 }
 
-func (m *memory) set(name string, content []byte) {
-	if m.store == nil {
-		m.files[name], m.written[name] = bytes.Clone(content), time.Now()
+// where returns where the files are.
+func (m *memory) where() Store {
+	if m.store != nil {
+		return m.store
 	}
-	if name == checkpointName {
-		m.signed = append(m.signed, bytes.Clone(content))
-	}
+	return mapStore{m}
 }
+
+// A mapStore has the files in the map of a memory, which is locked.
+type mapStore struct{ *memory }
+
+func (m mapStore) Create(ctx context.Context, name string, content []byte) error {
+	if _, ok := m.files[name]; ok {
+		return fs.ErrExist
+	}
+	return m.Replace(ctx, name, content)
+}
+
+func (m mapStore) Read(_ context.Context, name string) ([]byte, error) {
+	content, ok := m.files[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return content, nil
+}
+
+func (m mapStore) Modified(ctx context.Context, name string) (time.Time, error) {
+	_, err := m.Read(ctx, name)
+	return m.written[name], err
+}
+
+func (m mapStore) List(_ context.Context, dir string) (names []string, err error) {
+	for name := range m.files {
+		if path.Dir(name) == strings.TrimSuffix(dir, "/") {
+			names = append(names, path.Base(name))
+		}
+	}
+	return names, nil
+}
+
+func (m mapStore) Replace(_ context.Context, name string, content []byte) error {
+	m.files[name], m.written[name] = bytes.Clone(content), time.Now()
+	return nil
+}
+
+func (m mapStore) Remove(_ context.Context, name string) error {
+	delete(m.files, name)
+	return nil
+}
+
+func (mapStore) Sweep(context.Context) error { return nil }
 
 // An operation of an instance on its store or anchor.
 type operation struct {
@@ -87,34 +130,12 @@ func (a *access) run(does, name string, do func()) error {
 }
 
 func (a *access) Create(ctx context.Context, name string, content []byte) (err error) {
-	failed := a.run("create", name, func() {
-		if a.memory.store != nil {
-			err = a.memory.store.Create(ctx, name, content)
-			return
-		}
-		if _, ok := a.memory.files[name]; ok {
-			err = fs.ErrExist
-			return
-		}
-		a.memory.set(name, content)
-	})
-	if failed != nil {
-		return failed
-	}
-	return err
+	failed := a.run("create", name, func() { err = a.memory.where().Create(ctx, name, content) })
+	return cmp.Or(failed, err)
 }
 
 func (a *access) Read(ctx context.Context, name string) (content []byte, err error) {
-	failed := a.run("read", name, func() {
-		if a.memory.store != nil {
-			content, err = a.memory.store.Read(ctx, name)
-			return
-		}
-		var ok bool
-		if content, ok = a.memory.files[name]; !ok {
-			err = fs.ErrNotExist
-		}
-	})
+	failed := a.run("read", name, func() { content, err = a.memory.where().Read(ctx, name) })
 	if failed != nil {
 		return nil, failed
 	}
@@ -122,60 +143,30 @@ func (a *access) Read(ctx context.Context, name string) (content []byte, err err
 }
 
 func (a *access) Modified(ctx context.Context, name string) (written time.Time, err error) {
-	failed := a.run("stat", name, func() {
-		if a.memory.store != nil {
-			written, err = a.memory.store.Modified(ctx, name)
-			return
-		}
-		if _, ok := a.memory.files[name]; !ok {
-			err = fs.ErrNotExist
-		}
-		written = a.memory.written[name]
-	})
+	failed := a.run("stat", name, func() { written, err = a.memory.where().Modified(ctx, name) })
 	return written, cmp.Or(failed, err)
 }
 
-func (a *access) Sweep(ctx context.Context) error {
-	if a.memory.store != nil {
-		return a.memory.store.Sweep(ctx)
-	}
-	return nil
-}
+func (a *access) Sweep(ctx context.Context) error { return a.memory.where().Sweep(ctx) }
 
 func (a *access) List(ctx context.Context, dir string) (names []string, err error) {
-	failed := a.run("list", dir, func() {
-		if a.memory.store != nil {
-			names, err = a.memory.store.List(ctx, dir)
-			return
-		}
-		for name := range a.memory.files {
-			if path.Dir(name) == strings.TrimSuffix(dir, "/") {
-				names = append(names, path.Base(name))
-			}
-		}
-	})
+	failed := a.run("list", dir, func() { names, err = a.memory.where().List(ctx, dir) })
 	slices.Sort(names)
 	return names, cmp.Or(failed, err)
 }
 
 func (a *access) Replace(ctx context.Context, name string, content []byte) (err error) {
 	failed := a.run("replace", name, func() {
-		if a.memory.store != nil {
-			err = a.memory.store.Replace(ctx, name, content)
+		err = a.memory.where().Replace(ctx, name, content)
+		if name == checkpointName {
+			a.memory.signed = append(a.memory.signed, bytes.Clone(content))
 		}
-		a.memory.set(name, content)
 	})
 	return cmp.Or(failed, err)
 }
 
 func (a *access) Remove(ctx context.Context, name string) (err error) {
-	failed := a.run("remove", name, func() {
-		if a.memory.store != nil {
-			err = a.memory.store.Remove(ctx, name)
-			return
-		}
-		delete(a.memory.files, name)
-	})
+	failed := a.run("remove", name, func() { err = a.memory.where().Remove(ctx, name) })
 	return cmp.Or(failed, err)
 }
 
