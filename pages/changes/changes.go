@@ -32,6 +32,27 @@ type Change struct {
 	Breaking bool
 }
 
+// rank orders changes: breaking ones are the first.
+func (c *Change) rank() int {
+	if c.Breaking {
+		return 0
+	}
+	return 1
+}
+
+// note adds a detail.
+func (c *Change) note(breaking bool, d Detail) {
+	c.Details = append(c.Details, d)
+	c.Breaking = c.Breaking || breaking
+}
+
+// noteDeprecation adds that the newer version of an input or output is deprecated, and the older is not.
+func (c *Change) noteDeprecation(from, to string) {
+	if from == "" && to != "" {
+		c.note(false, Detail{Of: "deprecated: " + to})
+	}
+}
+
 // A Kind says whether something was added, removed or changed.
 type Kind string
 
@@ -70,15 +91,7 @@ func Interfaces(from, to *moduledoc.Package) []Change {
 		c.client(old.RequiredVersion, now.RequiredVersion)
 		c.module(old, now)
 	}
-	slices.SortStableFunc(c.found, func(a, b Change) int {
-		switch {
-		case a.Breaking == b.Breaking:
-			return 0
-		case a.Breaking:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(c.found, func(a, b Change) int { return cmp.Compare(a.rank(), b.rank()) })
 	return c.found
 }
 
@@ -118,6 +131,13 @@ type comparer struct {
 func (c *comparer) add(one Change) {
 	one.Submodule = c.submodule
 	c.found = append(c.found, one)
+}
+
+// addChanged adds a change if it has details.
+func (c *comparer) addChanged(one Change) {
+	if len(one.Details) > 0 {
+		c.add(one)
+	}
 }
 
 // client compares the constraints on the client's version.
@@ -170,43 +190,35 @@ func (c *comparer) variable(from, to *moduledoc.Variable) {
 		return
 	}
 	one := Change{Kind: Changed, What: "input", Name: to.Name}
-	note := func(breaking bool, d Detail) {
-		one.Details = append(one.Details, d)
-		one.Breaking = one.Breaking || breaking
-	}
 	if !sameType(from, to) {
-		note(!acceptsType(to, from), Detail{"type", orAny(from.Type), orAny(to.Type)})
+		one.note(!acceptsType(to, from), Detail{"type", orAny(from.Type), orAny(to.Type)})
 	}
 	switch {
 	case from.Required() && !to.Required():
-		note(false, Detail{"default", "required", to.Default})
+		one.note(false, Detail{"default", "required", to.Default})
 	case !from.Required() && to.Required():
-		note(true, Detail{"default", from.Default, "required"})
+		one.note(true, Detail{"default", from.Default, "required"})
 	case from.Default != to.Default:
-		note(false, Detail{"default", from.Default, to.Default})
+		one.note(false, Detail{"default", from.Default, to.Default})
 	}
 	switch {
 	case from.Nullable && !to.Nullable:
 		// With a default, null means the default.
-		note(to.Required(), Detail{Of: "null is no longer accepted"})
+		one.note(to.Required(), Detail{Of: "null is no longer accepted"})
 	case !from.Nullable && to.Nullable:
-		note(false, Detail{Of: "null is now accepted"})
+		one.note(false, Detail{Of: "null is now accepted"})
 	}
 	if from.Sensitive != to.Sensitive {
-		note(false, flag("sensitive", to.Sensitive))
+		one.note(false, flag("sensitive", to.Sensitive))
 	}
 	if from.Ephemeral != to.Ephemeral {
-		note(from.Ephemeral, flag("ephemeral", to.Ephemeral))
+		one.note(from.Ephemeral, flag("ephemeral", to.Ephemeral))
 	}
 	if !slices.Equal(from.Validations, to.Validations) {
-		note(false, Detail{Of: "validation rules changed"})
+		one.note(false, Detail{Of: "validation rules changed"})
 	}
-	if from.Deprecated == "" && to.Deprecated != "" {
-		note(false, Detail{Of: "deprecated: " + to.Deprecated})
-	}
-	if len(one.Details) > 0 {
-		c.add(one)
-	}
+	one.noteDeprecation(from.Deprecated, to.Deprecated)
+	c.addChanged(one)
 }
 
 func (c *comparer) output(from, to *moduledoc.Output) {
@@ -221,19 +233,13 @@ func (c *comparer) output(from, to *moduledoc.Output) {
 	one := Change{Kind: Changed, What: "output", Name: to.Name}
 	// A caller that passes a sensitive value on has to mark its own output too.
 	if from.Sensitive != to.Sensitive {
-		one.Details = append(one.Details, flag("sensitive", to.Sensitive))
-		one.Breaking = one.Breaking || to.Sensitive
+		one.note(to.Sensitive, flag("sensitive", to.Sensitive))
 	}
 	if from.Ephemeral != to.Ephemeral {
-		one.Details = append(one.Details, flag("ephemeral", to.Ephemeral))
-		one.Breaking = one.Breaking || to.Ephemeral
+		one.note(to.Ephemeral, flag("ephemeral", to.Ephemeral))
 	}
-	if from.Deprecated == "" && to.Deprecated != "" {
-		one.Details = append(one.Details, Detail{Of: "deprecated: " + to.Deprecated})
-	}
-	if len(one.Details) > 0 {
-		c.add(one)
-	}
+	one.noteDeprecation(from.Deprecated, to.Deprecated)
+	c.addChanged(one)
 }
 
 func (c *comparer) provider(from, to *moduledoc.Provider) {
@@ -248,20 +254,15 @@ func (c *comparer) provider(from, to *moduledoc.Provider) {
 	}
 	one := Change{Kind: Changed, What: "provider", Name: to.Name}
 	if !sameSource(from.Source, to.Source) {
-		one.Details = append(one.Details, Detail{"source", from.Source, to.Source})
-		one.Breaking = true // the resources in the state belong to another provider
+		one.note(true, Detail{"source", from.Source, to.Source}) // the resources in the state belong to another provider
 	}
 	if !sameConstraints(from.Version, to.Version) {
-		one.Details = append(one.Details, Detail{"version", orAny(from.Version), orAny(to.Version)})
-		one.Breaking = one.Breaking || c.narrows(from.Version, to.Version)
+		one.note(one.Breaking || c.narrows(from.Version, to.Version), Detail{"version", orAny(from.Version), orAny(to.Version)})
 	}
 	if from.Aliases != to.Aliases {
-		one.Details = append(one.Details, Detail{"configurations", orNone(from.Aliases), orNone(to.Aliases)})
-		one.Breaking = true // calls have to pass exactly these
+		one.note(true, Detail{"configurations", orNone(from.Aliases), orNone(to.Aliases)}) // calls have to pass exactly these
 	}
-	if len(one.Details) > 0 {
-		c.add(one)
-	}
+	c.addChanged(one)
 }
 
 // flag returns the detail of a property that is either set or not.
@@ -274,12 +275,7 @@ func flag(name string, on bool) Detail {
 
 func orNone(aliases string) string { return cmp.Or(aliases, "none") }
 
-func orAny(s string) string {
-	if s == "" {
-		return "any"
-	}
-	return s
-}
+func orAny(s string) string { return cmp.Or(s, "any") }
 
 // A Group has the changes of one module of a package.
 type Group struct {
@@ -310,14 +306,14 @@ func Groups(changes, resources []Change) (groups []Group) {
 		g := group(c.Submodule)
 		g.Resources = append(g.Resources, c)
 	}
-	kept := func(g Group) int { // breaking changes are the first of a group
-		if len(g.Changes) > 0 && g.Changes[0].Breaking {
-			return 0
+	rank := func(g Group) int { // breaking changes are the first of a group
+		if len(g.Changes) > 0 {
+			return g.Changes[0].rank()
 		}
 		return 1
 	}
 	slices.SortStableFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(kept(a), kept(b)), cmp.Compare(a.Submodule, b.Submodule))
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.Submodule, b.Submodule))
 	})
 	return groups
 }
