@@ -125,11 +125,8 @@ func Parse(escaped string) (r Route, ok bool) {
 			return parsePlace(hostname, "")
 		}
 	}
-	switch segments[0] {
-	case "modules":
-		return parseModule(hostname, segments[1:])
-	case "providers":
-		return parseProvider(hostname, segments[1:])
+	if kind := segments[0]; kind == "modules" || kind == "providers" {
+		return parseAddress(hostname, kind, segments[1:])
 	}
 	return r, false
 }
@@ -181,58 +178,77 @@ func parsePlace(hostname, kind string, segments ...string) (r Route, ok bool) {
 	return r, true
 }
 
-// lost returns the route of what lies below a module or provider and is none of its pages.
-func (r Route) lost(segments []string) (Route, bool) {
-	return Route{Kind: Lost, Address: r.Address, Rest: path.Join(segments...)}, true
-}
-
-func parseModule(hostname string, segments []string) (r Route, ok bool) {
-	if n := len(segments); n == 1 || n == 2 {
-		return parsePlace(hostname, "modules", segments...)
+// parseAddress reads what comes after "modules" or "providers": a place, or a module or provider, its
+// version, and a page of it.
+func parseAddress(hostname, kind string, segments []string) (r Route, ok bool) {
+	names, of := 2, Provider
+	if kind == "modules" {
+		names, of = 3, Module
 	}
-	if len(segments) < 3 {
-		return r, false
+	if n := len(segments); n < names {
+		if n == 0 {
+			return r, false
+		}
+		return parsePlace(hostname, kind, segments...)
 	}
-	a, err := address.ParseModule(hostname, segments[0], segments[1], segments[2])
+	a, err := address.ParseProvider(hostname, segments[0], segments[1])
+	if of == Module {
+		a, err = address.ParseModule(hostname, segments[0], segments[1], segments[2])
+	}
 	if err != nil {
 		return r, false
 	}
-	r = Route{Kind: Module, Address: a}
-	segments = segments[3:]
-	below := segments
-	if len(segments) == 0 {
+	r = Route{Kind: of, Address: a}
+	if segments = segments[names:]; len(segments) == 0 {
 		return r, true
 	}
+	lost := Route{Kind: Lost, Address: a, Rest: path.Join(segments...)}
 	if r.Latest = segments[0] == "latest"; !r.Latest {
 		v, err := address.ParseModuleVersion(segments[0])
 		if err != nil {
-			return r.lost(below)
+			return lost, true
 		}
 		r.Version = v.String()
 	}
-	if segments = segments[1:]; len(segments) == 0 {
-		return r, true
-	}
-	rest := path.Join(segments[1:]...)
-	switch {
-	case rest == "" && segments[0] == "code":
-		r.Kind = ModuleCode
-	case rest == "" && slices.Contains([]string{"submodules", "examples", "files"}, segments[0]):
-		return r, true // cut: the page of the version has them
-	case rest == "":
-		return r.lost(below)
-	case segments[0] == "submodules":
-		r.Part = "modules/" + rest
-	case segments[0] == "examples":
-		r.Part = "examples/" + rest
-	case segments[0] == "files":
-		r.Kind, r.Rest = ModuleFile, rest
-	case segments[0] == "code":
-		r.Kind, r.Rest = ModuleCode, rest
-	default:
-		return r.lost(below)
+	if segments = segments[1:]; len(segments) > 0 {
+		below := r.belowProvider
+		if of == Module {
+			below = r.belowModule
+		}
+		if r, ok = below(segments[0], path.Join(segments[1:]...)); !ok {
+			return lost, true
+		}
 	}
 	return r, true
+}
+
+// belowModule returns the route of a path below the version of a module. ok is false if it is none of
+// its pages.
+func (r Route) belowModule(first, rest string) (_ Route, ok bool) {
+	switch {
+	case first == "code":
+		r.Kind, r.Rest = ModuleCode, rest
+	case rest == "":
+		// cut: the page of the version has them
+		return r, first == "submodules" || first == "examples" || first == "files"
+	case first == "submodules":
+		r.Part = "modules/" + rest
+	case first == "examples":
+		r.Part = "examples/" + rest
+	case first == "files":
+		r.Kind, r.Rest = ModuleFile, rest
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+// belowProvider is belowModule for a provider.
+func (r Route) belowProvider(first, rest string) (_ Route, ok bool) {
+	if r.Rest = first; strings.Contains(rest, "/") { // else a kind of page without a name: cut
+		r.Rest += "/" + rest
+	}
+	return r, first == "docs"
 }
 
 // CutPart returns the tab with all parts of a module's version, if the path of a part has
@@ -243,40 +259,6 @@ func (r Route) CutPart(escaped string) string {
 		return last
 	}
 	return ""
-}
-
-func parseProvider(hostname string, segments []string) (r Route, ok bool) {
-	if len(segments) == 1 {
-		return parsePlace(hostname, "providers", segments[0])
-	}
-	if len(segments) < 2 {
-		return r, false
-	}
-	a, err := address.ParseProvider(hostname, segments[0], segments[1])
-	if err != nil {
-		return r, false
-	}
-	r = Route{Kind: Provider, Address: a}
-	segments = segments[2:]
-	below := segments
-	if len(segments) == 0 {
-		return r, true
-	}
-	if r.Latest = segments[0] == "latest"; !r.Latest {
-		v, err := address.ParseModuleVersion(segments[0])
-		if err != nil {
-			return r.lost(below)
-		}
-		r.Version = v.String()
-	}
-	if segments = segments[1:]; len(segments) > 0 && segments[0] != "docs" {
-		return r.lost(below)
-	}
-	if len(segments) == 2 {
-		segments = segments[:1] // a kind of page without a name: cut
-	}
-	r.Rest = path.Join(segments...)
-	return r, true
 }
 
 // HasFeed reports whether a page has a feed: the home page, a namespace, and a module or
