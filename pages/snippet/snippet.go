@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -152,9 +151,9 @@ func constraintFor(text string) string {
 	}
 	segments := v.Segments64()
 	if segments[0] == 0 {
-		return "~> " + joinSegments(segments)
+		return "~> " + v.Core().String()
 	}
-	return "~> " + joinSegments(segments[:2])
+	return fmt.Sprintf("~> %d.%d", segments[0], segments[1])
 }
 
 // blockName makes an identifier of a module's name, which may begin with a digit.
@@ -197,13 +196,5 @@ func placeholder(typ string) string {
 	case "map", "object":
 		value = "{}"
 	}
-	return value + " # " + TypePreview(cmp.Or(strings.Join(words, " "), "any"))
-}
-
-func joinSegments(segments []int64) string {
-	words := make([]string, len(segments))
-	for i, n := range segments {
-		words[i] = strconv.FormatInt(n, 10)
-	}
-	return strings.Join(words, ".")
+	return value + " # " + typePreview(cmp.Or(strings.Join(words, " "), "any"))
 }

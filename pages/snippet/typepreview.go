@@ -8,10 +8,10 @@ import (
 // maxPreview is how many characters the names of attributes have in a preview of a type.
 const maxPreview = 44
 
-// TypePreview returns a type on one line, with the names of an object's first attributes:
+// typePreview returns a type on one line, with the names of an object's first attributes:
 // map(object({ enabled, instance, … })). A type without objects is shortened. The type is
 // as its author wrote it, and may be no type at all.
-func TypePreview(typ string) string {
+func typePreview(typ string) string {
 	before, rest, object := strings.Cut(typ, "{")
 	before = strings.Join(strings.Fields(before), "")
 	if !object || utf8.RuneCountInString(before) > maxPreview {

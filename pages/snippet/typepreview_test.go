@@ -22,7 +22,7 @@ func TestPreviewsOfTypes(t *testing.T) {
 		{"a long type without an object is cut", "tuple([string, string, string, string, string, string, string])", "tuple([string, string, string, string, strin…"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := TypePreview(test.typ); got != test.want {
+			if got := typePreview(test.typ); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -35,7 +35,7 @@ func TestPreviewsTakeLittle(t *testing.T) {
 		typ := "object({ " + strings.Repeat(part, 32<<10/len(part)) + "})"
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		TypePreview(typ)
+		typePreview(typ)
 		runtime.ReadMemStats(&after)
 		if took := after.TotalAlloc - before.TotalAlloc; took > uint64(64*len(typ)) {
 			t.Errorf("of %q: %d bytes are allocated", part, took)

@@ -43,7 +43,7 @@ func newValue(text string) Value {
 func NewType(text string) Value {
 	v := newValue(text)
 	if v.Folded != "" {
-		v.Preview = TypePreview(text)
+		v.Preview = typePreview(text)
 	}
 	return v
 }
