@@ -16,67 +16,36 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// inlineParsers returns the parsers for the content of a paragraph, which both dialects
-// share.
-func inlineParsers() []util.PrioritizedValue {
-	return []util.PrioritizedValue{
-		util.Prioritized(boundedInline{parser.NewCodeSpanParser()}, 100),
-		util.Prioritized(boundedInline{parser.NewLinkParser()}, 200),
-		util.Prioritized(boundedInline{parser.NewAutoLinkParser()}, 300),
-		util.Prioritized(boundedInline{parser.NewRawHTMLParser()}, 400),
-		util.Prioritized(boundedEmphasis{boundedInline{parser.NewEmphasisParser()}}, 500),
-		util.Prioritized(boundedEmphasis{boundedInline{extension.NewStrikethroughParser()}}, 500),
-		util.Prioritized(boundedLinkify{extension.NewLinkifyParser()}, 999),
-	}
-}
-
 // newReadmeDialect returns the dialect for READMEs and documentation: GitHub's, with
 // footnotes and callouts. It cleans HTML piece by piece, so that an element that is
 // never closed has no effect on the text after it.
 func newReadmeDialect(raw *bluemonday.Policy) goldmark.Markdown {
-	p := parser.NewParser(
+	return newDialect(nodeRenderer{raw: raw.SanitizeBytes},
 		parser.WithBlockParsers(
 			util.Prioritized(boundedContainer{calloutParser{}}, 50),
 			util.Prioritized(parser.NewSetextHeadingParser(), 100),
-			util.Prioritized(parser.NewThematicBreakParser(), 200),
-			util.Prioritized(boundedContainer{parser.NewListParser()}, 300),
-			util.Prioritized(parser.NewListItemParser(), 400),
-			util.Prioritized(parser.NewCodeBlockParser(), 500),
 			util.Prioritized(parser.NewATXHeadingParser(), 600),
-			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
-			util.Prioritized(boundedContainer{parser.NewBlockquoteParser()}, 800),
 			util.Prioritized(parser.NewHTMLBlockParser(), 900),
 			util.Prioritized(boundedContainer{extension.NewFootnoteBlockParser()}, 999),
-			util.Prioritized(parser.NewParagraphParser(), 1000),
 		),
-		parser.WithInlineParsers(append(inlineParsers(),
+		parser.WithInlineParsers(
 			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
 			util.Prioritized(boundedFootnote{boundedInline{extension.NewFootnoteParser()}}, 101),
-		)...),
-		parser.WithParagraphTransformers(
-			util.Prioritized(boundedReferences{}, 100),
-			util.Prioritized(boundedTables{}, 200),
 		),
 		parser.WithASTTransformers(
-			util.Prioritized(extension.NewTableASTTransformer(), 0),
 			util.Prioritized(alerts{}, 100),
-			util.Prioritized(boundedContent{}, 200),
 			util.Prioritized(extension.NewFootnoteASTTransformer(), 999),
 		),
 	)
-	return goldmark.New(goldmark.WithParser(p), goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
-		util.Prioritized(nodeRenderer{raw: raw.SanitizeBytes}, 100),
-		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), 500),
-		util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
-		util.Prioritized(extension.NewFootnoteHTMLRenderer(), 500),
-		util.Prioritized(html.NewRenderer(), 1000),
-	))))
 }
 
 // newDescriptionDialect returns the dialect for descriptions. A tag in a description is
 // usually a placeholder, such as <name>, and is shown as it is written.
-func newDescriptionDialect() goldmark.Markdown {
-	p := parser.NewParser(
+func newDescriptionDialect() goldmark.Markdown { return newDialect(nodeRenderer{raw: shownTag}) }
+
+// newDialect returns a dialect with what all have, and with more.
+func newDialect(nodes nodeRenderer, more ...parser.Option) goldmark.Markdown {
+	p := parser.NewParser(append(more,
 		parser.WithBlockParsers(
 			util.Prioritized(parser.NewThematicBreakParser(), 200),
 			util.Prioritized(boundedContainer{parser.NewListParser()}, 300),
@@ -86,7 +55,15 @@ func newDescriptionDialect() goldmark.Markdown {
 			util.Prioritized(boundedContainer{parser.NewBlockquoteParser()}, 800),
 			util.Prioritized(parser.NewParagraphParser(), 1000),
 		),
-		parser.WithInlineParsers(inlineParsers()...),
+		parser.WithInlineParsers(
+			util.Prioritized(boundedInline{parser.NewCodeSpanParser()}, 100),
+			util.Prioritized(boundedInline{parser.NewLinkParser()}, 200),
+			util.Prioritized(boundedInline{parser.NewAutoLinkParser()}, 300),
+			util.Prioritized(boundedInline{parser.NewRawHTMLParser()}, 400),
+			util.Prioritized(boundedEmphasis{boundedInline{parser.NewEmphasisParser()}}, 500),
+			util.Prioritized(boundedEmphasis{boundedInline{extension.NewStrikethroughParser()}}, 500),
+			util.Prioritized(boundedLinkify{extension.NewLinkifyParser()}, 999),
+		),
 		parser.WithParagraphTransformers(
 			util.Prioritized(boundedReferences{}, 100),
 			util.Prioritized(boundedTables{}, 200),
@@ -95,11 +72,12 @@ func newDescriptionDialect() goldmark.Markdown {
 			util.Prioritized(extension.NewTableASTTransformer(), 0),
 			util.Prioritized(boundedContent{}, 200),
 		),
-	)
+	)...)
 	return goldmark.New(goldmark.WithParser(p), goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
-		util.Prioritized(nodeRenderer{raw: shownTag}, 100),
+		util.Prioritized(nodes, 100),
 		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), 500),
 		util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
+		util.Prioritized(extension.NewFootnoteHTMLRenderer(), 500),
 		util.Prioritized(html.NewRenderer(), 1000),
 	))))
 }

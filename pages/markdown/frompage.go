@@ -189,14 +189,7 @@ func simplifyElement(n *html.Node, link func(string) string) {
 }
 
 // inCell reports whether an element is in a cell of a table, where Markdown has no line breaks.
-func inCell(n *html.Node) bool {
-	for p := range n.Ancestors() {
-		if p.DataAtom == atom.Td || p.DataAtom == atom.Th {
-			return true
-		}
-	}
-	return false
-}
+func inCell(n *html.Node) bool { return hasAncestor(n, atom.Td, atom.Th) }
 
 // escapePipes marks each pipe in code, or in the text of a picture, as one that gets a backslash in
 // a table, where it would end the cell. The converter marks pipes in other text by itself.
@@ -262,7 +255,7 @@ func simplifyList(n *html.Node) {
 			rename(p, atom.Div)
 			n.AppendChild(p)
 		case p.DataAtom == atom.Dt && item != nil && !described:
-			item.AppendChild(&html.Node{Type: html.TextNode, Data: ", "})
+			item.AppendChild(textNode(", "))
 			moveChildren(p, item)
 		case p.DataAtom == atom.Dt || item == nil:
 			item = element(atom.Li)
@@ -274,7 +267,7 @@ func simplifyList(n *html.Node) {
 			item.AppendChild(p)
 		default:
 			described = true
-			item.AppendChild(&html.Node{Type: html.TextNode, Data: ": "})
+			item.AppendChild(textNode(": "))
 			moveChildren(p, item)
 		}
 	}
@@ -283,7 +276,7 @@ func simplifyList(n *html.Node) {
 // joinItems makes one line of short items.
 func joinItems(n *html.Node) {
 	var items []*html.Node
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
+	for c := range n.ChildNodes() {
 		if c.DataAtom == atom.Li {
 			items = append(items, c)
 		}
@@ -296,14 +289,10 @@ func joinItems(n *html.Node) {
 	rename(n, atom.P)
 	for i, item := range items {
 		if i > 0 {
-			n.AppendChild(&html.Node{Type: html.TextNode, Data: separator})
+			n.AppendChild(textNode(separator))
 		}
 		moveChildren(item, n)
 	}
-}
-
-func element(kind atom.Atom) *html.Node {
-	return &html.Node{Type: html.ElementNode, DataAtom: kind, Data: kind.String()}
 }
 
 // rename changes the name of an element, which loses its attributes.
@@ -327,16 +316,14 @@ func removeChildren(n *html.Node) {
 
 func setText(n *html.Node, text string) {
 	removeChildren(n)
-	n.AppendChild(&html.Node{Type: html.TextNode, Data: text})
+	n.AppendChild(textNode(text))
 }
 
+// find returns the first element in a node that is wanted, or nil.
 func find(n *html.Node, wanted func(*html.Node) bool) *html.Node {
-	if wanted(n) {
-		return n
-	}
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if found := find(c, wanted); found != nil {
-			return found
+	for c := range n.Descendants() {
+		if wanted(c) {
+			return c
 		}
 	}
 	return nil

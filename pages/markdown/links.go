@@ -45,7 +45,7 @@ func (t *markupTree) prepare(m Text) []Heading {
 			}
 		case atom.Summary:
 			if textOf(n) == "" {
-				n.AppendChild(&html.Node{Type: html.TextNode, Data: "Details"})
+				n.AppendChild(textNode("Details"))
 			}
 		case atom.Span:
 			if strings.HasPrefix(attribute(n, "class"), "task") && n.Parent != nil {
@@ -110,7 +110,7 @@ func (p *preparation) headings() {
 			setAttribute(n, "id", id)
 		}
 		if !hasAncestor(n, atom.A) {
-			n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
+			n.AppendChild(textNode(" "))
 			n.AppendChild(anchor(id))
 		}
 		p.outline = append(p.outline, Heading{Level: level, Text: text, ID: id})
@@ -148,11 +148,11 @@ func shownOutline(all []Heading) []Heading {
 // anchor returns the link to a heading that is shown beside it. Screen readers have the
 // outline instead.
 func anchor(id string) *html.Node {
-	a := &html.Node{Type: html.ElementNode, Data: "a", DataAtom: atom.A, Attr: []html.Attribute{
-		{Key: "class", Val: "anchor"}, {Key: "href", Val: fragment(id)},
-		{Key: "aria-hidden", Val: "true"}, {Key: "tabindex", Val: "-1"},
-	}}
-	a.AppendChild(&html.Node{Type: html.TextNode, Data: "#"})
+	a := element(atom.A,
+		html.Attribute{Key: "class", Val: "anchor"}, html.Attribute{Key: "href", Val: fragment(id)},
+		html.Attribute{Key: "aria-hidden", Val: "true"}, html.Attribute{Key: "tabindex", Val: "-1"},
+	)
+	a.AppendChild(textNode("#"))
 	return a
 }
 
@@ -185,18 +185,18 @@ func (p *preparation) image(n *html.Node) {
 		}
 	}
 	if external != "" && !hasAncestor(n, atom.A) {
-		a := &html.Node{Type: html.ElementNode, Data: "a", DataAtom: atom.A, Attr: []html.Attribute{{Key: "href", Val: external}}}
+		a := element(atom.A, html.Attribute{Key: "href", Val: external})
 		wrap(n, a)
 		p.elements = append(p.elements, a)
 		alt = cmp.Or(alt, "image")
 	}
-	n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: alt}, n)
+	n.Parent.InsertBefore(textNode(alt), n)
 	n.Parent.RemoveChild(n)
 }
 
-func hasAncestor(n *html.Node, tag atom.Atom) bool {
+func hasAncestor(n *html.Node, tags ...atom.Atom) bool {
 	for a := range n.Ancestors() {
-		if a.DataAtom == tag {
+		if slices.Contains(tags, a.DataAtom) {
 			return true
 		}
 	}
@@ -232,7 +232,7 @@ func (p *preparation) link(n *html.Node) {
 	}
 	switch linked := attribute(n, "href") != ""; {
 	case linked && textOf(n) == "" && n.Parent != nil:
-		n.AppendChild(&html.Node{Type: html.TextNode, Data: linkText(href)})
+		n.AppendChild(textNode(linkText(href)))
 	case !linked && attribute(n, "id") == "":
 		unwrap(n)
 	case !linked: // another link may lead here
@@ -322,9 +322,7 @@ func (p *preparation) resolve(r relative, image bool) string {
 // table puts a table into an element that scrolls, also by keyboard.
 func (p *preparation) table(n *html.Node) {
 	if !hasAncestor(n, atom.Table) {
-		wrap(n, &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div, Attr: []html.Attribute{
-			{Key: "class", Val: "scroll"}, {Key: "tabindex", Val: "0"},
-		}})
+		wrap(n, element(atom.Div, html.Attribute{Key: "class", Val: "scroll"}, html.Attribute{Key: "tabindex", Val: "0"}))
 	}
 }
 

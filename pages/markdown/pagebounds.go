@@ -116,7 +116,7 @@ func withoutTable(table *html.Node) {
 		switch n.DataAtom {
 		case atom.Td, atom.Th:
 			rename(n, atom.Span)
-			n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
+			n.AppendChild(textNode(" "))
 		default:
 			rename(n, atom.Div)
 		}

@@ -25,7 +25,7 @@ type markupTree struct {
 
 // newMarkupTree reads HTML.
 func newMarkupTree(source []byte) *markupTree {
-	t := &markupTree{root: &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div}}
+	t := &markupTree{root: element(atom.Div)}
 	t.open = []*html.Node{t.root}
 	z := html.NewTokenizer(bytes.NewReader(source))
 	for z.Next() != html.ErrorToken {
@@ -59,7 +59,7 @@ func (t *markupTree) text(s string) {
 	} else if _, ok := onlyIn[t.current().DataAtom]; ok {
 		return // space between the rows of a table
 	}
-	t.current().AppendChild(&html.Node{Type: html.TextNode, Data: s})
+	t.current().AppendChild(textNode(s))
 }
 
 func (t *markupTree) start(token html.Token) {
@@ -178,7 +178,7 @@ func (t *markupTree) place(tag atom.Atom) bool {
 		if !ok || slices.Contains(in.tags, tag) {
 			break
 		}
-		n := &html.Node{Type: html.ElementNode, Data: in.between.String(), DataAtom: in.between}
+		n := element(in.between)
 		t.current().AppendChild(n)
 		t.open = append(t.open, n)
 	}
@@ -197,21 +197,22 @@ func (t *markupTree) place(tag atom.Atom) bool {
 // textOf returns the text of an element, with the alternative texts of its images.
 func textOf(n *html.Node) string {
 	var b strings.Builder
-	var visit func(*html.Node)
-	visit = func(n *html.Node) {
+	for c := range n.Descendants() {
 		switch {
-		case n.Type == html.TextNode:
-			b.WriteString(n.Data)
-		case n.DataAtom == atom.Img:
-			b.WriteString(attribute(n, "alt"))
-		}
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			visit(c)
+		case c.Type == html.TextNode:
+			b.WriteString(c.Data)
+		case c.DataAtom == atom.Img:
+			b.WriteString(attribute(c, "alt"))
 		}
 	}
-	visit(n)
 	return strings.Join(strings.Fields(b.String()), " ")
 }
+
+func element(kind atom.Atom, attributes ...html.Attribute) *html.Node {
+	return &html.Node{Type: html.ElementNode, DataAtom: kind, Data: kind.String(), Attr: attributes}
+}
+
+func textNode(text string) *html.Node { return &html.Node{Type: html.TextNode, Data: text} }
 
 func attribute(n *html.Node, name string) string {
 	for _, a := range n.Attr {
