@@ -3,6 +3,7 @@ package pages
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -131,27 +132,11 @@ func TestLinksOfCodePagesLeadSomewhere(t *testing.T) {
 	}
 	s := siteOf(t, snapshotOf(t, codeTree(t)))
 	odd := map[string]bool{"nothing.md": true, "x": true, "old.txt": true} // links of a README that lead nowhere, and what another version has
-	seen, next := map[string]bool{}, []string{net + "/1.1.0", net + "/1.0.0"}
-	for len(next) > 0 {
-		path := next[0]
-		next = next[1:]
-		w := s.get(path, "")
-		if w.Code != http.StatusOK && !strings.HasPrefix(path, "/v1/") && !odd[path[strings.LastIndexByte(path, '/')+1:]] && !strings.HasPrefix(path, net+"/1.0.0/code/") {
+	seen := s.crawl("", []string{net + "/1.1.0", net + "/1.0.0"}, func(path string, w *httptest.ResponseRecorder) {
+		if strings.HasPrefix(path, net) && w.Code != http.StatusOK && !odd[path[strings.LastIndexByte(path, '/')+1:]] && !strings.HasPrefix(path, net+"/1.0.0/code/") {
 			t.Errorf("%s: %d", path, w.Code)
 		}
-		if w.Code != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
-			continue
-		}
-		for n := range parse(t, w).Descendants() {
-			for _, key := range []string{"href", "src"} {
-				to, _, _ := strings.Cut(attr(n, key), "#")
-				if strings.HasPrefix(to, net) && !seen[to] {
-					seen[to] = true
-					next = append(next, to)
-				}
-			}
-		}
-	}
+	})
 	if len(seen) < 60 {
 		t.Errorf("only %d pages were seen: %v", len(seen), seen)
 	}

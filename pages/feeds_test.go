@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/net/html/atom"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
@@ -175,13 +174,7 @@ func TestFeedsOfWhatIsNotReadYet(t *testing.T) {
 		}
 		return nil
 	})
-	x := index.New(index.Options{Open: faults.Open(files.Open)})
-	t.Cleanup(func() { x.Close() })
-	snapshot, err := x.Rescan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := siteOf(t, snapshot)
+	s := siteOf(t, scanned(t, faults.Open(files.Open)))
 	for _, name := range []string{"half", "gone"} {
 		if w := s.get("/modules/acme/"+name+"/aws/feed.atom", ""); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 			t.Errorf("the feed of one, %s: %d %s", name, w.Code, w.Body)

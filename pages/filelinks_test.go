@@ -14,7 +14,6 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -82,9 +81,7 @@ func TestDependenciesFromEitherPublicRegistry(t *testing.T) {
 		files := indextest.New(t)
 		files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "terraform {\n  required_providers {\n    demo = { source = \"acme/demo\" }\n  }\n}\n"))
 		files.ProviderIn("providers/"+hostname+"/acme/demo", "demo", "1.0.0", "linux_amd64").Checksums()
-		x := index.New(index.Options{Open: files.Open})
-		t.Cleanup(func() { x.Close() })
-		s := siteOf(t, indextest.Rescan(t, x))
+		s := siteOf(t, snapshotOf(t, files))
 		link := `href="/registries/` + hostname + `/providers/acme/demo"`
 		if body := s.get("/modules/acme/vpc/aws?tab=dependencies", "").Body.String(); !strings.Contains(body, link) {
 			t.Errorf("%s: the dependencies have no %s", hostname, link)

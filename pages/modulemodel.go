@@ -87,17 +87,15 @@ type output struct {
 	At link // its file and line
 }
 
-// newInputs arranges the variables of a module: the required ones first, both in the
-// order of the author. Each description is passed through render, and at returns the link to
-// a line.
-func newInputs(variables []moduledoc.Variable, render func(string) prose, at func(moduledoc.Position) link) inputs {
-	var all inputs
-	for i := range variables {
-		v := &variables[i]
+// inputs arranges the variables of the module: the required ones first, both in the order of the
+// author. Each description is passed through render.
+func (m *moduleView) inputs(render func(string) prose) (all inputs) {
+	for i := range m.shown.Variables {
+		v := &m.shown.Variables[i]
 		in := input{
 			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: snippet.NewType(v.Type),
 			Required: v.Required(), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, NotNull: !v.Nullable,
-			Validations: v.Validations, At: at(v.At),
+			Validations: v.Validations, At: m.line(v.At),
 		}
 		if in.Required {
 			all.Required = append(all.Required, in)
@@ -109,12 +107,12 @@ func newInputs(variables []moduledoc.Variable, render func(string) prose, at fun
 	return all
 }
 
-func newOutputs(outputs []moduledoc.Output, render func(string) prose, at func(moduledoc.Position) link) []output {
-	all := make([]output, len(outputs))
-	for i, o := range outputs {
+func (m *moduleView) outputs(render func(string) prose) []output {
+	all := make([]output, len(m.shown.Outputs))
+	for i, o := range m.shown.Outputs {
 		all[i] = output{
 			Name: o.Name, Description: render(o.Description), Deprecated: render(o.Deprecated),
-			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral, At: at(o.At),
+			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral, At: m.line(o.At),
 		}
 	}
 	return all
@@ -134,17 +132,17 @@ type resourceType struct {
 	Names []link
 }
 
-// newResources groups resources by kind, then by type, in the order in which the types
-// first appear. docs returns the URL of the page that documents a resource, or nothing.
-func newResources(resources []moduledoc.Resource, docs func(*moduledoc.Resource) string, line func(moduledoc.Position) link) []resourceGroup {
-	var groups []resourceGroup
+// resources groups the resources of the module by kind, then by type, in the order in which the types
+// first appear.
+func (m *moduleView) resources() (groups []resourceGroup) {
+	docs := m.documented()
 	for _, kind := range []struct {
 		mode  moduledoc.Mode
 		title string
 	}{{moduledoc.Managed, "Resources"}, {moduledoc.Data, "Data sources"}, {moduledoc.Ephemeral, "Ephemeral resources"}} {
 		g := resourceGroup{Title: kind.title}
 		at := make(map[string]int)
-		for _, r := range resources {
+		for _, r := range m.shown.Resources {
 			if r.Mode != kind.mode {
 				continue
 			}
@@ -154,7 +152,7 @@ func newResources(resources []moduledoc.Resource, docs func(*moduledoc.Resource)
 				at[r.Type] = i
 				g.Types = append(g.Types, resourceType{Type: r.Type, URL: docs(&r)})
 			}
-			g.Types[i].Names = append(g.Types[i].Names, link{r.Name, line(r.At).URL})
+			g.Types[i].Names = append(g.Types[i].Names, link{r.Name, m.line(r.At).URL})
 			g.Count++
 		}
 		if g.Count > 0 {

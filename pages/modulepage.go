@@ -102,15 +102,15 @@ func (m *moduleView) answer() (*answer, error) {
 			return nil, err
 		}
 	case tabInputs:
-		if err = m.describe(func(render func(string) prose) { p.Inputs = newInputs(m.shown.Variables, render, m.line) }); err != nil {
+		if err = m.describe(func(render func(string) prose) { p.Inputs = m.inputs(render) }); err != nil {
 			return nil, err
 		}
 	case tabOutputs:
-		if err = m.describe(func(render func(string) prose) { p.Outputs = newOutputs(m.shown.Outputs, render, m.line) }); err != nil {
+		if err = m.describe(func(render func(string) prose) { p.Outputs = m.outputs(render) }); err != nil {
 			return nil, err
 		}
 	case tabResources:
-		p.Resources = newResources(m.shown.Resources, m.documented(), m.line)
+		p.Resources = m.resources()
 	case tabDependencies:
 		p.Dependencies = m.dependencies()
 	case tabUsedBy:

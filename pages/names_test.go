@@ -7,21 +7,13 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"golang.org/x/net/html/atom"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// twoNamesOf serves a tree under two names, with all titles of documentation.
+// twoNamesOf serves a tree under two names.
 func twoNamesOf(t *testing.T, files *indextest.Tree) *Site {
 	t.Helper()
-	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := index.New(index.Options{Open: files.Open, Signer: key})
-	t.Cleanup(func() { x.Close() })
-	s := siteOf(t, indextest.Rescan(t, x))
+	s := siteOf(t, snapshotOf(t, files))
 	s.Registry.Hostnames = []svchost.Hostname{"registry.example.com", "tf.example.com"}
 	return s
 }

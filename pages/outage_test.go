@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/net/html/atom"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
@@ -42,9 +41,7 @@ func TestPagesDuringAnOutage(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var faults treetest.Faults
-			x := index.New(index.Options{Open: faults.Open(files.Open)})
-			t.Cleanup(func() { x.Close() })
-			s := siteOf(t, indextest.Rescan(t, x), "allow ann read *")
+			s := siteOf(t, scanned(t, faults.Open(files.Open)), "allow ann read *")
 			s.Registry.Log = func() *tlog.Log { return nil }
 			var log bytes.Buffer
 			s.Logger = slog.New(slog.NewTextHandler(&log, nil))
@@ -80,9 +77,7 @@ func TestABrowserThatLeavesIsNoOutage(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# a module"))
 	var faults treetest.Faults
-	x := index.New(index.Options{Open: faults.Open(files.Open)})
-	t.Cleanup(func() { x.Close() })
-	s := siteOf(t, indextest.Rescan(t, x))
+	s := siteOf(t, scanned(t, faults.Open(files.Open)))
 	var log bytes.Buffer
 	s.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	ctx, leave := context.WithCancel(t.Context())
@@ -111,9 +106,7 @@ func TestPagesThatLackWhatIsUnread(t *testing.T) {
 				}
 				return nil
 			})
-			x := index.New(index.Options{Open: faults.Open(files.Open)})
-			t.Cleanup(func() { x.Close() })
-			snapshot := indextest.Rescan(t, x)
+			snapshot := scanned(t, faults.Open(files.Open))
 			open := siteOf(t, snapshot)
 			closed := siteOf(t, snapshot, "allow ann read *", "allow bob read other/*", "allow cem read acme/*")
 			whole := unread == "" || strings.HasPrefix(unread, "modules/acme/vpc/aws")

@@ -17,12 +17,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/docsmenu"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
 // demoReleases writes the provider of the tests: releases with and without their
@@ -67,52 +62,6 @@ withdrawn "0.9.0" {
   reason = "Its key is public."
 }
 `)
-}
-
-// providerPageOf returns the page of weather/station on one of its tabs.
-func providerPageOf(tabName string) providerPage {
-	const base = "/providers/weather/station"
-	key := keyFacts("0123456789ABCDEF", &signing.PublicKey{UserID: "Weather <releases@example.com>", Created: published, Expires: published.AddDate(2, 0, 0)})
-	sum := fact{Term: "sha256 of linux_amd64", Text: "3f8a1c22…9ac1d2", Full: "3f8a1c22b0d49c6e7f5a1b2c3d4e5f60718293a4b5c6d7e8f9012a3b4c9ac1d2"}
-	return providerPage{
-		page: page{Site: testIdentity(), Title: "weather/station 1.2.0", Current: "providers"},
-		heading: heading{
-			Crumbs: []link{{"providers", "/browse/providers"}, {"weather", "/browse/providers?namespace=weather"}, {"station", ""}},
-			Before: "weather/", Name: "station", Lede: "Stations and what they measure.", Menu: versionMenu{Current: "1.2.0"},
-			Notices: []notice{{Tone: "warn", Title: "This version is deprecated.", Text: "It forgets."}},
-			Tabs:    []tab{{"Packages", base, 0, tabName == tabPackages}, {"Versions", base + "?tab=versions", 2, tabName == tabVersions}},
-		},
-		sidebar: sidebar{Use: &usage{Code: snippet.Provider("registry.example.com/weather/station", "station", "~> 1.2")}, Facts: []fact{{Term: "Protocol", Text: "6.0"}}},
-		Tab:     tabName,
-		Packages: packages{
-			Rows:      []packageRow{{Platform: "linux_amd64", File: link{"terraform-provider-station_1.2.0_linux_amd64.zip", "/v1/mirror/x"}, Size: "12 MB", Hashes: []hash{{"sha256", sum}, {"h1", sum}}}},
-			Missing:   []string{"darwin_arm64", "windows_amd64"},
-			Checksums: link{"SHA256SUMS", "/v1/mirror/y"}, Signature: link{"its signature", "/v1/mirror/z"},
-		},
-		Signature: signature{Title: "Signed by its publisher", Text: "Clients verify it.", Facts: key},
-		Versions: []versionGroup[releaseRow]{{"1.x", []releaseRow{
-			{Version: "1.2.0", URL: base + "/1.2.0", Published: published, Platforms: 6, Signed: "publisher", Chips: []chip{latestChip}},
-			{Version: "1.1.0", URL: base + "/1.1.0", Chips: []chip{{Label: "withdrawn", Tone: "bad"}}, Reason: "Its key is public."},
-		}}},
-	}
-}
-
-// docsPageOf returns a page of documentation with every kind of content.
-func docsPageOf() docsPage {
-	text := markdown.Text{
-		Source: "# station_sensor\n\n~> slow\n\n> [!TIP]\n> x\n\n#### Deep\n\n- [x] a\n\n| | B |\n|-|-|\n| a | b |\n\n```terraform\na = 1\n```\n\n<h2>Later</h2>\n\n" +
-			"[![](https://example.com/b.svg)](https://example.com) <a name=\"x\"></a>[x](#x)[^1]\n\n[^1]: note\n",
-		Prefix: "doc-",
-	}.Render()
-	d := &content.Docs{LeftOut: 2, Pages: []content.DocPage{
-		{Category: content.DocOverview}, {Category: content.DocGuides, Slug: "start"}, {Category: content.DocResources, Slug: "sensor"},
-		{Category: content.DocResources, Slug: "mast", Subcategory: "Hardware"}, {Category: content.DocDataSources, Slug: "mast", Subcategory: "Hardware"},
-	}}
-	p := providerPageOf(tabDocs)
-	return docsPage{
-		page: p.page, heading: p.heading, Content: text.HTML, sidebar: sidebar{Outline: text.Outline}, Cut: true,
-		Contents: docsmenu.New(d, "station", &d.Pages[2], "", docsmenu.URLs{Page: func(*content.DocPage) string { return "/providers/weather/station/latest/docs" }}),
-	}
 }
 
 // saysAll checks that a page has texts, in its text one after another or in attributes.

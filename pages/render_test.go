@@ -3,6 +3,9 @@ package pages
 import (
 	"bytes"
 	"fmt"
+	"html/template"
+	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,56 +13,16 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 )
 
-// A rendered is a page of the tests.
-type rendered struct {
-	title string
-	name  string
-	model any
-}
-
-// allPages returns the pages with every part of them.
-func allPages() []rendered {
-	empty := homePageOf()
-	empty.Counts, empty.Newest = nil, nil
-	empty.Empty = emptyTree{Show: true, Modules: true, Providers: true}
-	list := []rendered{
-		{"home", "home", homePageOf()}, {"home of an empty registry", "home", empty},
-		{"browse", "browse", browsePageOf()}, {"search", "search", searchPageOf()},
-		{"blank search", "search", searchPage{page: page{Site: testIdentity(), Title: "Search"}, Blank: true}},
-		{"vain search", "search", searchPage{page: page{Site: testIdentity(), Title: "x", Query: "x"}}},
-	}
-	for _, tabName := range []string{
-		tabReadme, tabInputs, tabOutputs, tabResources, tabDependencies, tabSubmodules, tabExamples, tabVersions, tabChanges,
-	} {
-		m := modulePageOf(tabName)
-		m.Notices = []notice{{Tone: "warn", Title: "This version is deprecated.", Text: "Subnets overlap.", Link: &link{"Read more", "https://example.org/"}}}
-		m.Problems = []unreadPart{{At: link{"main.tf:3", ""}, Text: "A block has no end."}}
-		list = append(list, rendered{"module, " + tabName, "module", m})
-	}
-	bare := modulePage{page: page{Site: testIdentity(), Title: "a/b/c"}, heading: heading{Name: "b"}}
-	for _, tabName := range []string{tabReadme, tabInputs, tabOutputs, tabResources, tabDependencies, tabChanges} {
-		bare.Tab = tabName
-		list = append(list, rendered{"module without " + tabName, "module", bare})
-	}
-	list = append(list,
-		rendered{"provider, packages", "provider", providerPageOf(tabPackages)}, rendered{"provider, versions", "provider", providerPageOf(tabVersions)},
-		rendered{"documentation", "docs", docsPageOf()},
-		rendered{"documentation without text", "docs", docsPage{page: page{Site: testIdentity(), Title: "a/b"}, heading: heading{Name: "b"}}},
-	)
-	for _, status := range []int{401, 403, 404, 405, 410, 500, 503} {
-		list = append(list, rendered{fmt.Sprintf("error %d", status), "error", newErrorPage(page{Site: testIdentity()}, status, "")})
-	}
-	return list
-}
-
-// parsed renders a page and parses it.
-func (p rendered) parsed(t *testing.T) *html.Node {
+// rendered renders a page and parses it.
+func rendered(t *testing.T, name string, model any) *html.Node {
 	t.Helper()
-	b, err := render(p.name, p.model)
+	b, err := render(name, model)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,122 +62,148 @@ func textIn(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-func TestPagesAreStructured(t *testing.T) {
-	for _, p := range allPages() {
-		t.Run(p.title, func(t *testing.T) {
-			doc := p.parsed(t)
-			for _, one := range []atom.Atom{atom.H1, atom.Main, atom.Header, atom.Footer, atom.Title} {
-				if n := len(elements(doc, one)); n != 1 {
-					t.Errorf("%d <%s>, want one", n, one)
+// crawl reads pages and all that they link to, each once, and calls visit for each answer.
+func (s *Site) crawl(user string, first []string, visit func(path string, w *httptest.ResponseRecorder)) (seen map[string]bool) {
+	seen = make(map[string]bool)
+	for next := first; len(next) > 0; {
+		path := next[0]
+		next = next[1:]
+		w := s.get(path, user)
+		visit(path, w)
+		if !isPage(w) {
+			continue
+		}
+		doc, _ := html.Parse(bytes.NewReader(w.Body.Bytes()))
+		for n := range doc.Descendants() {
+			for _, key := range []string{"href", "src"} {
+				to, _, _ := strings.Cut(attr(n, key), "#")
+				if strings.HasPrefix(to, "/") && !seen[to] {
+					seen[to] = true
+					next = append(next, to)
 				}
 			}
-			if title := elements(doc, atom.Title)[0]; !strings.Contains(textIn(title), "registry.example.com") {
-				t.Errorf("the title %q does not name the registry", textIn(title))
-			}
-			if lang := attr(elements(doc, atom.Html)[0], "lang"); lang != "en" {
-				t.Errorf("lang %q", lang)
-			}
-			level := 0
-			ids := make(map[string]bool)
-			for n := range doc.Descendants() {
-				if n.Type != html.ElementNode {
-					continue
+		}
+	}
+	return seen
+}
+
+func isPage(w *httptest.ResponseRecorder) bool {
+	return strings.HasPrefix(w.Header().Get("Content-Type"), "text/html")
+}
+
+func TestEveryPage(t *testing.T) {
+	full := siteOf(t, snapshotOf(t, richTree(t)))
+	l := logOf(t, "offered 2026-01-01T00:00:00Z module acme/net/aws 1.1.0", "found 2026-01-01T00:00:00Z provider acme/rich 1.0.0 linux_amd64")
+	full.Registry.Log = func() *tlog.Log { return l }
+	for _, test := range []struct {
+		rule, user string
+		site       *Site
+		first      []string
+	}{
+		{"of a registry", "", full, []string{"/", "/search", "/search?q=net", "/search?q=aws_vpc", "/search?q=nothinglikethis", "/browse/modules?provider=none", "/modules/acme/nothing/aws"}},
+		{"of an empty registry", "", siteOf(t, snapshotOf(t, indextest.New(t))), []string{"/"}},
+		{"of a private registry", "", siteOf(t, snapshotOf(t, privateTree(t)), privateRules...), []string{"/", "/modules/secret/vault/aws"}},
+		{"of an operator", "ann", siteOf(t, snapshotOf(t, privateTree(t).Write("modules/secret/stray.txt", "x")), privateRules...), []string{"/_registry/report"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			test.site.crawl(test.user, test.first, func(path string, w *httptest.ResponseRecorder) {
+				if isPage(w) {
+					checkStructure(t, path, parse(t, w))
 				}
-				if id := attr(n, "id"); id != "" && ids[id] {
-					t.Errorf("the id %q is there twice", id)
-				} else {
-					ids[id] = true
-				}
-				switch n.DataAtom {
-				case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
-					now, _ := strconv.Atoi(n.Data[1:])
-					if now > level+1 {
-						t.Errorf("<%s> %q after <h%d>", n.Data, textIn(n), level)
-					}
-					level = now
-					if textIn(n) == "" {
-						t.Errorf("an empty <%s>", n.Data)
-					}
-				case atom.Input, atom.Select:
-					if attr(n, "type") != "hidden" && attr(n, "type") != "checkbox" && attr(n, "aria-label") == "" && attr(n, "id") == "" {
-						t.Errorf("<%s> without a label", n.Data)
-					}
-				case atom.Nav:
-					if attr(n, "aria-label") == "" && attr(n, "aria-labelledby") == "" {
-						t.Errorf("a <nav> without a name")
-					}
-				case atom.A:
-					if textIn(n) == "" && len(elements(n, atom.Img)) == 0 {
-						t.Errorf("a link to %q without a text", attr(n, "href"))
-					}
-				}
-			}
-			for _, a := range elements(doc, atom.A) {
-				if id, ok := strings.CutPrefix(attr(a, "href"), "#"); ok && !ids[id] {
-					t.Errorf("a link leads to #%s, which is not on the page", id)
-				}
-			}
+			})
 		})
+	}
+	for _, status := range []int{401, 403, 404, 405, 410, 500, 503} {
+		checkStructure(t, fmt.Sprint("error ", status), rendered(t, "error", newErrorPage(page{Site: testIdentity()}, status, "")))
 	}
 }
 
-// The Content-Security-Policy refuses inline styles and scripts, so they would be
-// missing.
-func TestPagesHaveNothingInline(t *testing.T) {
-	for _, p := range allPages() {
-		t.Run(p.title, func(t *testing.T) {
-			for n := range p.parsed(t).Descendants() {
-				if n.Type != html.ElementNode {
-					continue
-				}
-				if n.DataAtom == atom.Style || n.DataAtom == atom.Script && (attr(n, "src") == "" || n.FirstChild != nil) {
-					t.Errorf("an inline <%s>", n.Data)
-				}
-				for _, a := range n.Attr {
-					loads := a.Key == "src" || a.Key == "srcset" || a.Key == "href" && n.DataAtom == atom.Link || a.Key == "action"
-					switch {
-					case a.Key == "style", strings.HasPrefix(a.Key, "on"):
-						t.Errorf("<%s> has the attribute %s", n.Data, a.Key)
-					case loads && !strings.HasPrefix(a.Val, "/"):
-						t.Errorf("<%s> loads %q", n.Data, a.Val)
-					}
-				}
+// checkStructure checks that a page has a title, headings in order, names for all that needs one, and
+// targets for its links; and nothing inline, which the Content-Security-Policy refuses.
+func checkStructure(t *testing.T, path string, doc *html.Node) {
+	t.Helper()
+	fail := func(format string, args ...any) {
+		t.Helper()
+		t.Errorf(path+": "+format, args...)
+	}
+	for _, one := range []atom.Atom{atom.H1, atom.Main, atom.Header, atom.Footer, atom.Title} {
+		if n := len(elements(doc, one)); n != 1 {
+			fail("%d <%s>, want one", n, one)
+		}
+	}
+	if title := elements(doc, atom.Title)[0]; !strings.Contains(textIn(title), "registry.example.com") {
+		fail("the title %q does not name the registry", textIn(title))
+	}
+	if lang := attr(elements(doc, atom.Html)[0], "lang"); lang != "en" {
+		fail("lang %q", lang)
+	}
+	level := 0
+	ids := make(map[string]bool)
+	for n := range doc.Descendants() {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if id := attr(n, "id"); id != "" && ids[id] {
+			fail("the id %q is there twice", id)
+		} else {
+			ids[id] = true
+		}
+		switch n.DataAtom {
+		case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
+			now, _ := strconv.Atoi(n.Data[1:])
+			if now > level+1 {
+				fail("<%s> %q after <h%d>", n.Data, textIn(n), level)
 			}
-		})
+			level = now
+			if textIn(n) == "" {
+				fail("an empty <%s>", n.Data)
+			}
+		case atom.Input, atom.Select:
+			if attr(n, "type") != "hidden" && attr(n, "type") != "checkbox" && attr(n, "aria-label") == "" && attr(n, "id") == "" {
+				fail("<%s> without a label", n.Data)
+			}
+		case atom.Nav:
+			if attr(n, "aria-label") == "" && attr(n, "aria-labelledby") == "" {
+				fail("a <nav> without a name")
+			}
+		case atom.A:
+			if textIn(n) == "" && len(elements(n, atom.Img)) == 0 && attr(n, "aria-hidden") == "" {
+				fail("a link to %q without a text", attr(n, "href"))
+			}
+		case atom.Style:
+			fail("an inline <style>")
+		case atom.Script:
+			if attr(n, "src") == "" || n.FirstChild != nil {
+				fail("an inline <script>")
+			}
+		}
+		for _, a := range n.Attr {
+			loads := a.Key == "src" || a.Key == "srcset" || a.Key == "href" && n.DataAtom == atom.Link || a.Key == "action"
+			switch {
+			case a.Key == "style", strings.HasPrefix(a.Key, "on"):
+				fail("<%s> has the attribute %s", n.Data, a.Key)
+			case loads && !strings.HasPrefix(a.Val, "/"):
+				fail("<%s> loads %q", n.Data, a.Val)
+			}
+		}
+	}
+	for _, a := range elements(doc, atom.A) {
+		if id, ok := strings.CutPrefix(attr(a, "href"), "#"); ok && !ids[id] {
+			fail("a link leads to #%s, which is not on the page", id)
+		}
 	}
 }
 
 func TestOneTabIsCurrent(t *testing.T) {
-	doc := rendered{name: "module", model: modulePageOf(tabOutputs)}.parsed(t)
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	var current []string
-	for _, a := range elements(doc, atom.A) {
+	for _, a := range elements(parse(t, s.get("/modules/acme/vpc/aws?tab=inputs", "")), atom.A) {
 		if attr(a, "aria-current") == "page" {
 			current = append(current, textIn(a))
 		}
 	}
-	if len(current) != 1 || current[0] != "Outputs 5" {
+	if !slices.Equal(current, []string{"Inputs 2"}) {
 		t.Errorf("current: %q", current)
-	}
-}
-
-func TestPathsBeginWithThatOfThePages(t *testing.T) {
-	h := homePageOf()
-	h.Site.Base = "/terraform/ui"
-	h.Counts, h.Newest, h.Places = nil, nil, nil
-	doc := rendered{name: "home", model: h}.parsed(t)
-	checked := 0
-	for n := range doc.Descendants() {
-		for _, key := range []string{"href", "src", "action"} {
-			if v := attr(n, key); strings.HasPrefix(v, "/") {
-				checked++
-				if !strings.HasPrefix(v, "/terraform/ui/") {
-					t.Errorf("<%s %s=%q>", n.Data, key, v)
-				}
-			}
-		}
-	}
-	if checked < 6 {
-		t.Errorf("only %d paths on the page", checked)
 	}
 }
 
@@ -222,20 +211,27 @@ func TestPathsBeginWithThatOfThePages(t *testing.T) {
 func TestHostileTextIsEscaped(t *testing.T) {
 	const script = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
 	const scheme = "javascript:alert(1)"
-	m := modulePageOf(tabInputs)
-	m.Title, m.Query, m.Name, m.Lede, m.Before, m.After = script, script, script, script, script, script
-	m.Crumbs = []link{{script, scheme}}
-	m.Chips = []chip{{Label: script, Value: script, Tone: script}}
-	m.Notices = []notice{{Tone: script, Title: script, Text: script, Link: &link{script, scheme}}}
-	m.Facts = []fact{{Term: script, Text: script, URL: scheme, More: script}, {Term: script, Text: script, Full: script}}
-	m.Use.Code = snippet.Module(script, script, &moduledoc.Module{Path: script, Variables: []moduledoc.Variable{{Name: script, Type: script}}}, script)
-	m.Menu = versionMenu{Current: script, Versions: []versionLink{{Version: script, URL: scheme}}}
-	m.Problems = []unreadPart{{At: link{script, scheme}, Text: script}}
-	m.Inputs = newInputs([]moduledoc.Variable{
+	variables := []moduledoc.Variable{
 		{Name: script, Type: script, Description: script, Deprecated: script, Validations: []string{script}},
 		{Name: script, Type: script, Default: `["` + script + strings.Repeat("x", 2000) + `"]`},
-	}, plainMarkdown, nowhere)
-	doc := rendered{name: "module", model: m}.parsed(t)
+	}
+	of := moduleView{shown: &moduledoc.Module{Variables: variables}}
+	m := modulePage{
+		page: page{Site: testIdentity(), Title: script, Query: script},
+		heading: heading{
+			Crumbs: []link{{script, scheme}}, Before: script, Name: script, After: script, Lede: script,
+			Menu:    versionMenu{Current: script, Versions: []versionLink{{Version: script, URL: scheme}}},
+			Chips:   []chip{{Label: script, Value: script, Tone: script}},
+			Notices: []notice{{Tone: script, Title: script, Text: script, Link: &link{script, scheme}}},
+		},
+		sidebar: sidebar{
+			Use:   &usage{Code: snippet.Module(script, script, &moduledoc.Module{Path: script, Variables: []moduledoc.Variable{{Name: script, Type: script}}}, script)},
+			Facts: []fact{{Term: script, Text: script, URL: scheme, More: script}, {Term: script, Text: script, Full: script}},
+		},
+		Tab: tabInputs, Inputs: of.inputs(func(s string) prose { return prose(template.HTMLEscapeString(s)) }),
+		Problems: []unreadPart{{At: link{script, scheme}, Text: script}},
+	}
+	doc := rendered(t, "module", m)
 	if n := len(elements(doc, atom.Script)); n != 1 {
 		t.Errorf("%d scripts", n)
 	}
@@ -262,7 +258,7 @@ func TestSignInAndReportAreOfferedToThoseWhoCanUseThem(t *testing.T) {
 		{"an operator is signed in", identity{Name: "r.example.com", SignIn: "/_registry/login?to=/", User: "ann", Report: true}, "ann", "Sign in"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			doc := rendered{name: "search", model: searchPage{page: page{Site: &test.site, Title: "Search"}, Blank: true}}.parsed(t)
+			doc := rendered(t, "search", searchPage{page: page{Site: &test.site, Title: "Search"}, Blank: true})
 			header := textIn(elements(doc, atom.Header)[0])
 			if !strings.Contains(header, test.want) || strings.Contains(header, test.lack) {
 				t.Errorf("the header is %q", header)

@@ -34,7 +34,7 @@ func TestNotesOfAReport(t *testing.T) {
 		}
 	}
 	page := reportPage{page: page{Site: testIdentity(), Title: "Report"}, Notes: got}
-	if a := elements(elements(rendered{name: "report", model: page}.parsed(t), atom.Table)[0], atom.A); len(a) != 3 || attr(a[0], "href") != want[0].URL {
+	if a := elements(elements(rendered(t, "report", page), atom.Table)[0], atom.A); len(a) != 3 || attr(a[0], "href") != want[0].URL {
 		t.Errorf("%d rows are links", len(a))
 	}
 }

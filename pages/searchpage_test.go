@@ -8,9 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -50,19 +48,7 @@ module "labels" {
 	files.Write("modules/acme/labels/null/1.2.0/modules/tags/main.tf", `variable "team" {}`)
 	files.Write("modules/acme/labels/null/1.2.0/examples/complete/main.tf", `variable "team" {}`)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/bucket.md", "# demo_bucket", "guides/start.md", "# Getting <started>")
-	return siteOf(t, scanned(t, files))
-}
-
-// scanned returns what a tree offers.
-func scanned(t *testing.T, files *indextest.Tree) *index.Snapshot {
-	t.Helper()
-	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := index.New(index.Options{Open: files.Open, Signer: key})
-	t.Cleanup(func() { x.Close() })
-	return indextest.Rescan(t, x)
+	return siteOf(t, snapshotOf(t, files))
 }
 
 // A result says why it was found; results can be filtered, and have pages.
@@ -134,7 +120,7 @@ func TestCostOfManyResults(t *testing.T) {
 		}
 		files := indextest.New(t)
 		files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs(docs...)
-		s := siteOf(t, scanned(t, files))
+		s := siteOf(t, snapshotOf(t, files))
 		asked := 0
 		return testing.AllocsPerRun(20, func() {
 			asked++ // no page is asked for twice
@@ -172,9 +158,7 @@ func TestAPartIsFoundWhileFilesCannotBeRead(t *testing.T) {
 		if test.unreadable == "1.1.0.zip" {
 			fail()
 		}
-		x := index.New(index.Options{Open: faults.Open(files.Open)})
-		t.Cleanup(func() { x.Close() })
-		s := siteOf(t, indextest.Rescan(t, x))
+		s := siteOf(t, scanned(t, faults.Open(files.Open)))
 		fail()
 		w := s.get("/search?q=registry.example.com/acme/vpc/aws//examples/full", "")
 		if want := `href="/modules/acme/vpc/aws/latest/examples/full"`; !strings.Contains(w.Body.String(), want) {

@@ -25,6 +25,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // vpcFiles writes the files of a version of the tests' module.
@@ -75,17 +76,22 @@ withdrawn "1.1.0" {
 	return files
 }
 
+// snapshotOf returns what a tree offers.
 func snapshotOf(t testing.TB, files *indextest.Tree) *index.Snapshot {
+	t.Helper()
+	return scanned(t, files.Open)
+}
+
+// scanned returns what the tree offers that open opens, with all titles of documentation.
+func scanned(t testing.TB, open func() (tree.Tree, error)) *index.Snapshot {
 	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := index.Scan(context.Background(), index.Options{Open: files.Open, Signer: key})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	x := index.New(index.Options{Open: open, Signer: key})
+	t.Cleanup(func() { x.Close() })
+	return indextest.Rescan(t, x)
 }
 
 // siteOf serves the pages of a snapshot, under rules if there are any. The user name of
@@ -277,37 +283,19 @@ func TestMirroredModulesCanBeDownloaded(t *testing.T) {
 // another version may lack.
 func TestLinksLeadSomewhere(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
-	seen := map[string]bool{}
-	next := []string{"/"}
-	for len(next) > 0 {
-		path := next[0]
-		next = next[1:]
-		w := s.get(path, "")
+	seen := s.crawl("", []string{"/"}, func(path string, w *httptest.ResponseRecorder) {
 		if w.Code == notAPage && strings.HasPrefix(path, "/v1/") {
-			r := httptest.NewRecorder()
+			w = httptest.NewRecorder()
 			request := httptest.NewRequest(http.MethodGet, path, nil)
 			request.Host = "registry.example.com"
-			if !s.Registry.ServeHTTP(r, request) || r.Code != http.StatusOK {
-				t.Errorf("%s: %d", path, r.Code)
+			if !s.Registry.ServeHTTP(w, request) {
+				t.Errorf("nobody answers %s", path)
 			}
-			continue
 		}
 		if w.Code >= 400 && w.Code != http.StatusGone && !strings.HasPrefix(path, "/providers/acme/demo/1.1.0/docs/") {
 			t.Errorf("%s: %d", path, w.Code)
 		}
-		if !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
-			continue
-		}
-		for n := range parse(t, w).Descendants() {
-			for _, key := range []string{"href", "src"} {
-				to, _, _ := strings.Cut(attr(n, key), "#")
-				if strings.HasPrefix(to, "/") && !seen[to] {
-					seen[to] = true
-					next = append(next, to)
-				}
-			}
-		}
-	}
+	})
 	for _, path := range []string{
 		"/modules/acme/vpc/aws", "/modules/acme/vpc/aws/latest/submodules/subnets", "/modules/acme/vpc/aws/latest/files/images/net.svg",
 		"/modules/acme/vpc/aws/1.4.0?tab=changes", "/modules/acme/labels/null", "/registries/registry.terraform.io/modules/acme/tags/null",
