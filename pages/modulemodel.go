@@ -1,8 +1,6 @@
 package pages
 
 import (
-	"time"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
@@ -24,7 +22,7 @@ type modulePage struct {
 	UsedBy       usedBy
 	Submodules   []part
 	Examples     []part
-	Versions     []versionGroup[versionRow]
+	Versions     []versionGroup
 	Changes      comparison
 
 	// Problems are the parts of the module that could not be read.
@@ -184,20 +182,3 @@ type part struct {
 	Inputs, Outputs int
 	Resources       int
 }
-
-// A versionRow is a version in the list of all versions.
-type versionRow struct {
-	Version, URL string
-	Published    time.Time
-	Size         string
-	Chips        []chip
-	Reason       string // the reason for its deprecation or withdrawal
-	Used         string // how often it was downloaded
-
-	// Added and Removed are the names that its interface has more and fewer than the
-	// version before it. Compare leads to the details.
-	Added, Removed []string
-	Compare        string
-}
-
-func (r versionRow) number() string { return r.Version }

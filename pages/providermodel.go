@@ -3,7 +3,6 @@ package pages
 import (
 	"iter"
 	"strings"
-	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/docsmenu"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
@@ -20,7 +19,7 @@ type providerPage struct {
 
 	Packages  packages
 	Signature signature
-	Versions  []versionGroup[releaseRow]
+	Versions  []versionGroup
 	UsedBy    usedBy
 }
 
@@ -85,19 +84,6 @@ type signature struct {
 	Text  string
 	Facts []fact
 }
-
-// A releaseRow is a release in the list of all releases.
-type releaseRow struct {
-	Version, URL string
-	Published    time.Time
-	Platforms    int
-	Signed       string
-	Chips        []chip
-	Reason       string // the reason for its deprecation or withdrawal
-	Used         string // how often it was downloaded
-}
-
-func (r releaseRow) number() string { return r.Version }
 
 // A docsPage is a page of a provider's documentation.
 type docsPage struct {

@@ -315,24 +315,13 @@ func keyFacts(id string, key *signing.PublicKey) []fact {
 }
 
 // versions returns the rows of all releases.
-func (p *providerView) versions() []versionGroup[releaseRow] {
-	var offered, withdrawn []releaseRow
+func (p *providerView) versions() []versionGroup {
+	var offered []versionRow
 	used := downloads(p.view.Usage(p.route.Address))
 	for _, r := range p.provider.Releases {
-		row := releaseRow{
-			Used:    used.summary(r.Version),
-			Version: r.Version, URL: p.url(p.route.WithVersion(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
-			Signed: signer(r.Signature), Chips: p.chipsOf(r),
-		}
-		if n := r.Deprecated(); n != nil {
-			row.Reason = n.Reason
-		}
+		row := p.versionRow(r.Version, p.chipsOf(r), r.Deprecated())
+		row.Published, row.Used, row.Platforms, row.Signed = r.Published(), used.summary(r.Version), len(r.Packages), signer(r.Signature)
 		offered = append(offered, row)
 	}
-	for _, w := range p.provider.Withdrawn() {
-		withdrawn = append(withdrawn, releaseRow{
-			Version: w.Version, URL: p.url(p.route.WithVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
-		})
-	}
-	return groupVersions(offered, withdrawn)
+	return p.groupVersions(offered, p.provider.Withdrawn())
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/changes"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
+	counts "github.com/caddy-terraform/caddy-terraform-registry/usage"
 )
 
 var latestChip = chip{Label: "latest", Tone: "good"}
@@ -106,33 +107,57 @@ func newVersionMenu(n, current int, all string, link func(i int) versionLink) ve
 	return menu
 }
 
-// A versionGroup has the rows of the versions with one major version.
-type versionGroup[R versioned] struct {
-	Title string // "1.x"
-	Rows  []R
+// A versionRow is a version in the list of all versions.
+type versionRow struct {
+	Version, URL string
+	Published    time.Time
+	Chips        []chip
+	Reason       string // the reason for its deprecation or withdrawal
+	Used         string // how often it was downloaded
+
+	// Only modules have a Size. Added and Removed are the names that the interface has more and
+	// fewer than in the version before. Compare leads to the details.
+	Size           string
+	Added, Removed []string
+	Compare        string
+
+	// Only providers have these.
+	Platforms int
+	Signed    string
 }
 
-// versioned is a row of a list of versions.
-type versioned interface{ number() string }
+func (v *visit) versionRow(version string, chips []chip, notice *registryhcl.Notice) versionRow {
+	row := versionRow{Version: version, URL: v.url(v.route.WithVersion(version)), Chips: chips}
+	if notice != nil {
+		row.Reason = notice.Reason
+	}
+	return row
+}
 
-// groupVersions merges the rows of offered and of withdrawn versions, both with the
-// newest first, and groups them by major version. Withdrawn versions are listed too, so
-// that their users learn of the withdrawal.
-func groupVersions[R versioned](offered, withdrawn []R) []versionGroup[R] {
-	var groups []versionGroup[R]
+// A versionGroup has the rows of the versions with one major version.
+type versionGroup struct {
+	Title string // "1.x"
+	Rows  []versionRow
+}
+
+// groupVersions groups the rows of offered and of withdrawn versions by major version. Both have
+// the newest first. Withdrawn versions are listed too, so that their users learn of the
+// withdrawal.
+func (v *visit) groupVersions(offered []versionRow, withdrawn []index.WithdrawnVersion) (groups []versionGroup) {
 	for len(offered)+len(withdrawn) > 0 {
-		from := &offered
-		if len(offered) == 0 || len(withdrawn) > 0 && newer(withdrawn[0].number(), offered[0].number()) {
-			from = &withdrawn
+		var row versionRow
+		if len(offered) == 0 || len(withdrawn) > 0 && newer(withdrawn[0].Version, offered[0].Version) {
+			row = v.versionRow(withdrawn[0].Version, []chip{withdrawnChip}, &withdrawn[0].Notice)
+			withdrawn = withdrawn[1:]
+		} else {
+			row, offered = offered[0], offered[1:]
 		}
-		row := (*from)[0]
-		*from = (*from)[1:]
-		title := row.number()
-		if v, err := version.NewVersion(title); err == nil {
-			title = strconv.FormatInt(v.Segments64()[0], 10) + ".x"
+		title := row.Version
+		if number, err := version.NewVersion(title); err == nil {
+			title = strconv.FormatInt(number.Segments64()[0], 10) + ".x"
 		}
 		if len(groups) == 0 || groups[len(groups)-1].Title != title {
-			groups = append(groups, versionGroup[R]{Title: title})
+			groups = append(groups, versionGroup{Title: title})
 		}
 		last := &groups[len(groups)-1]
 		last.Rows = append(last.Rows, row)
@@ -148,30 +173,20 @@ func newer(a, b string) bool {
 }
 
 // versions returns the rows of all versions.
-func (m *moduleView) versions() []versionGroup[versionRow] {
-	var offered, withdrawn []versionRow
+func (m *moduleView) versions() []versionGroup {
+	var offered []versionRow
 	var summaries summaryCache
 	used := downloads(m.view.Usage(m.route.Address))
 	for i, v := range m.module.Versions {
-		row := versionRow{
-			Used:    used.summary(v.Version),
-			Version: v.Version, URL: m.url(m.route.WithVersion(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.chipsOf(v),
-		}
-		if n := v.Deprecated(); n != nil {
-			row.Reason = n.Reason
-		}
+		row := m.versionRow(v.Version, m.chipsOf(v), v.Deprecated())
+		row.Published, row.Used, row.Size = v.Published(), used.summary(v.Version), size(v.Archive.Size)
 		if i+1 < len(m.module.Versions) {
 			row.Added, row.Removed = summaries.difference(m.module.Versions[i+1], v)
 			row.Compare = withQuery(row.URL, "tab", tabChanges)
 		}
 		offered = append(offered, row)
 	}
-	for _, w := range m.module.Withdrawn() {
-		withdrawn = append(withdrawn, versionRow{
-			Version: w.Version, URL: m.url(m.route.WithVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
-		})
-	}
-	return groupVersions(offered, withdrawn)
+	return m.groupVersions(offered, m.module.Withdrawn())
 }
 
 // A summaryCache decodes each summary only once for a list that compares every version
@@ -204,7 +219,22 @@ func summarised(v *index.ModuleVersion) summaryCache {
 // how often it was downloaded since.
 func (v *visit) versionFacts(version string, published time.Time) []fact {
 	facts := append([]fact{{Term: "Published", Time: published}}, v.recordFacts(v.route.Address, version)...)
-	return append(facts, downloads(v.view.Usage(v.route.Address)).facts(version)...)
+	used := downloads(v.view.Usage(v.route.Address))
+	if used == nil {
+		return facts
+	}
+	return append(facts, fact{Term: "Downloads", Text: used.summary(version)}, fact{Term: "All versions", Text: used.summary("")})
+}
+
+// downloads are how often versions were downloaded, and under "" all; nil: that is not known.
+type downloads map[string]counts.Summary
+
+// summary returns how often and when last a version was downloaded; empty if that is not known.
+func (d downloads) summary(version string) string {
+	if d == nil {
+		return ""
+	}
+	return d[version].String()
 }
 
 // recordFacts returns where the transparency log has a version, if it has.

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -10,27 +9,29 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-type rowOf string
-
-func (r rowOf) number() string { return string(r) }
-
 // A page has its versions in one order, offered or withdrawn.
 func TestGroupVersions(t *testing.T) {
-	for _, test := range []struct {
-		rule               string
-		offered, withdrawn []rowOf
-		want               []rowOf
-	}{
-		{"the newest first", []rowOf{"2.0.0", "1.0.0"}, []rowOf{"1.1.0"}, []rowOf{"2.0.0", "1.1.0", "1.0.0"}},
-		{"a withdrawn build after its version", []rowOf{"1.0.0"}, []rowOf{"1.0.0+a"}, []rowOf{"1.0.0", "1.0.0+a"}},
-		{"withdrawn builds among the others", []rowOf{"1.0.0", "1.0.0+b"}, []rowOf{"1.0.0+c", "1.0.0+a"}, []rowOf{"1.0.0", "1.0.0+c", "1.0.0+b", "1.0.0+a"}},
+	for _, test := range []struct{ rule, offered, withdrawn, want string }{
+		{"the newest first", "2.0.0 1.0.0", "1.1.0", "2.0.0 1.1.0 1.0.0"},
+		{"a withdrawn build after its version", "1.0.0", "1.0.0+a", "1.0.0 1.0.0+a"},
+		{"withdrawn builds among the others", "1.0.0 1.0.0+b", "1.0.0+c 1.0.0+a", "1.0.0 1.0.0+c 1.0.0+b 1.0.0+a"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			var got []rowOf
-			for _, g := range groupVersions(test.offered, test.withdrawn) {
-				got = append(got, g.Rows...)
+			var offered []versionRow
+			for version := range strings.FieldsSeq(test.offered) {
+				offered = append(offered, versionRow{Version: version})
 			}
-			if !slices.Equal(got, test.want) {
+			var withdrawn []index.WithdrawnVersion
+			for version := range strings.FieldsSeq(test.withdrawn) {
+				withdrawn = append(withdrawn, index.WithdrawnVersion{Version: version})
+			}
+			var got []string
+			for _, g := range (&visit{site: new(Site)}).groupVersions(offered, withdrawn) {
+				for _, row := range g.Rows {
+					got = append(got, row.Version)
+				}
+			}
+			if strings.Join(got, " ") != test.want {
 				t.Errorf("got %q", got)
 			}
 		})
@@ -44,9 +45,7 @@ func TestAWithdrawnVersionThatIsNotHere(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "")).Write("modules/acme/vpc/aws/registry.hcl", notice)
 	files.ProviderIn("providers/registry.terraform.io/hashicorp/aws", "aws", "5.30.0", "linux_amd64").Checksums()
 	files.Write("providers/registry.terraform.io/hashicorp/aws/registry.hcl", notice).Write("providers/registry.terraform.io/hashicorp/null/registry.hcl", notice)
-	x := index.New(index.Options{Open: files.Open})
-	t.Cleanup(func() { x.Close() })
-	s := siteOf(t, indextest.Rescan(t, x))
+	s := siteOf(t, snapshotOf(t, files))
 	for _, test := range []struct {
 		path   string
 		status int
@@ -78,9 +77,7 @@ func TestVersionsWithManyNames(t *testing.T) {
 	files.Write("modules/acme/small/aws/1.1.0.zip", indextest.Zip("main.tf", "variable \"news\" { default = 1 }\n"+variables(3)))
 	files.Write("modules/acme/large/aws/1.0.0.zip", indextest.Zip("main.tf", variables(236)))
 	files.Write("modules/acme/large/aws/1.1.0.zip", indextest.Zip("main.tf", "variable \"news\" { default = 1 }\n"+variables(236)))
-	x := index.New(index.Options{Open: files.Open})
-	t.Cleanup(func() { x.Close() })
-	s := siteOf(t, indextest.Rescan(t, x))
+	s := siteOf(t, snapshotOf(t, files))
 	for module, compared := range map[string]bool{"small": true, "large": false} {
 		body := s.get("/modules/acme/"+module+"/aws?tab=versions", "").Body.String()
 		if strings.Contains(body, "news") != compared || strings.Contains(body, "a_rather_long_input") {
