@@ -119,13 +119,10 @@ func (s *Site) caching(a *answer) string {
 
 // setHeader sets the header that does not depend on the form in which the content is sent.
 func (s *Site) setHeader(h http.Header, r *http.Request, a *answer) {
-	// One array for all values: with Header.Set there would be one for each.
-	values := [...]string{cmp.Or(a.policy, pagePolicy), "same-origin", "same-origin", "same-origin"}
-	for i, name := range [...]string{
-		"Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy",
-	} {
-		h[name] = values[i : i+1 : i+1]
-	}
+	h.Set("Content-Security-Policy", cmp.Or(a.policy, pagePolicy))
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	if s.SignIn != nil && !a.immutable {
 		h.Add("Vary", "Cookie")
 	}
@@ -184,8 +181,6 @@ type pageCache struct {
 	latest atomic.Pointer[snapshotPages]
 }
 
-func newPageCache() *pageCache { return new(pageCache) }
-
 // pages returns the pages of a snapshot. The pages of the snapshot before are dropped, unless s
 // is not the newest: a request that is still answered from an older one has pages of
 // its own.
@@ -194,7 +189,10 @@ func (c *pageCache) pages(s, newest *index.Snapshot) *snapshotPages {
 	if known != nil && known.snapshot.Value() == s {
 		return known
 	}
-	made := newSnapshotPages(s)
+	made := &snapshotPages{
+		snapshot: weak.Make(s),
+		Cache:    cache.Cache[pageKey, *answer]{MaxBytes: maxPages, Size: func(a *answer) int { return len(a.body) + len(a.zipped) }},
+	}
 	if s == newest && !c.latest.CompareAndSwap(known, made) {
 		if known = c.latest.Load(); known.snapshot.Value() == s {
 			return known
@@ -208,11 +206,4 @@ func (c *pageCache) pages(s, newest *index.Snapshot) *snapshotPages {
 type snapshotPages struct {
 	snapshot weak.Pointer[index.Snapshot]
 	cache.Cache[pageKey, *answer]
-}
-
-func newSnapshotPages(s *index.Snapshot) *snapshotPages {
-	return &snapshotPages{
-		snapshot: weak.Make(s),
-		Cache:    cache.Cache[pageKey, *answer]{MaxBytes: maxPages, Size: func(a *answer) int { return len(a.body) + len(a.zipped) }},
-	}
 }

@@ -19,7 +19,7 @@ func TestAPageIsMadeOnceForAllWhoAskAtOnce(t *testing.T) {
 	shared := siteOf(t, snapshotOf(t, siteTree(t)))
 	synctest.Test(t, func(t *testing.T) {
 		s := &Site{Registry: shared.Registry}
-		s.once.Do(func() { s.cache, s.writing = newPageCache(), make(chan struct{}, 1) })
+		s.once.Do(func() { s.writing = make(chan struct{}, 1) })
 		s.writing <- struct{}{} // a README waits for its turn
 		ctx, leave := context.WithCancel(t.Context())
 		ask := func(ctx context.Context) *httptest.ResponseRecorder {

@@ -37,7 +37,7 @@ func BenchmarkModulePage(b *testing.B) {
 	}
 	b.Run("rendering", func(b *testing.B) {
 		for b.Loop() {
-			s.cache = newPageCache()
+			s.cache.latest.Store(nil)
 			s.get("/modules/acme/vpc/aws?tab=inputs", "")
 		}
 	})

@@ -105,13 +105,13 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 			if latest == "" {
 				waysOn = v.near()
 			}
-			return withdrawnAnswer(p, v.route.Address, w, latest, waysOn)
+			return withdrawnAnswer(p, v.route.Address, w, latest, waysOn), nil
 		}
 	}
 	if latest == "" {
 		if v.route.Kind == route.Module && v.route.Version == "" && v.route.Part == "" && v.route.Rest == "" {
 			if c, connected := v.view.Connection(v.route.Address); connected {
-				return v.noVersionYet(p, c)
+				return v.noVersionYet(p, c), nil
 			}
 		}
 		return nil, err
@@ -121,11 +121,11 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 		e.Text = "Version " + v.route.Version + " of " + v.route.Address.String() + " is not here. " + fetchedLater
 	}
 	e.Links = waysOn
-	return errorAnswer(e)
+	return errorAnswer(e), nil
 }
 
 // noVersionYet returns the page of a module that has a repository and no version.
-func (v *visit) noVersionYet(p page, c follow.Connection) (*answer, error) {
+func (v *visit) noVersionYet(p page, c follow.Connection) *answer {
 	name := c.Module.String()
 	when := "when a client first asks for it"
 	if c.Repository.FetchAll {
@@ -161,7 +161,7 @@ func neighbours(text string, offered []string) []string {
 }
 
 // withdrawnAnswer returns the page of a withdrawn version.
-func withdrawnAnswer(p page, a address.Address, w index.WithdrawnVersion, latest string, waysOn []link) (*answer, error) {
+func withdrawnAnswer(p page, a address.Address, w index.WithdrawnVersion, latest string, waysOn []link) *answer {
 	e := newErrorPage(p, http.StatusGone, cmp.Or(w.Notice.Reason, "No reason was given."))
 	e.Name = a.String() + " " + w.Version + " has been withdrawn"
 	e.Title = e.Name
@@ -176,11 +176,13 @@ func withdrawnAnswer(p page, a address.Address, w index.WithdrawnVersion, latest
 	return errorAnswer(e)
 }
 
-func errorAnswer(e errorPage) (*answer, error) {
-	a, err := pageAnswer("error", e)
+func errorAnswer(e errorPage) *answer { return untaggedAnswer(e.Status, "error", e) }
+
+// untaggedAnswer renders a page without a validator. It has no other page for a failure.
+func untaggedAnswer(status int, name string, model any) *answer {
+	body, err := render(name, model)
 	if err != nil {
-		return nil, err
+		return &answer{status: http.StatusInternalServerError}
 	}
-	a.status, a.tag = e.Status, ""
-	return a, nil
+	return &answer{status: status, body: body}
 }

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,14 +27,10 @@ func (v *visit) asMarkdown(a *answer) (*answer, error) {
 	if !v.query.markdown || a.contentType != "" || len(a.body) == 0 {
 		return a, nil
 	}
-	select {
-	case v.site.writing <- struct{}{}:
-		defer func() { <-v.site.writing }()
-	case <-v.request.Context().Done():
-		return nil, v.request.Context().Err()
-	}
-	text, err := markdown.FromPage(v.request.Context(), a.body, v.markdownURL)
-	if err != nil {
+	var text []byte
+	var err error
+	waiting := v.inTurn(func() { text, err = markdown.FromPage(v.request.Context(), a.body, v.markdownURL) })
+	if err = cmp.Or(waiting, err); err != nil {
 		return nil, err
 	}
 	m := *a

@@ -148,7 +148,7 @@ func (v *visit) lost() (*answer, error) {
 	e := newErrorPage(p, http.StatusNotFound, a.String()+" has no page “"+v.route.Rest+"”.")
 	to := v.url(route.ForAddress(a))
 	e.Links = []link{{a.String(), to}, {"All versions", withQuery(to, "tab", tabVersions)}}
-	return errorAnswer(e)
+	return errorAnswer(e), nil
 }
 
 // maxNear is how many links lead on from a page that does not exist.

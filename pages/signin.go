@@ -150,15 +150,7 @@ func (v *visit) signInFailed(to string, err error) *answer {
 		e.Links = append(e.Links, link{"Back to the page", to})
 	}
 	e.page = page{Site: v.site.identity(v.site.Registry.Hostname(v.request)), Title: e.Name}
-	return v.rendered("error", e.Status, e)
-}
-
-func (v *visit) rendered(name string, status int, model any) *answer {
-	body, err := render(name, model)
-	if err != nil {
-		return &answer{status: http.StatusInternalServerError}
-	}
-	return &answer{status: status, body: body}
+	return errorAnswer(e)
 }
 
 // A signOutPage has the button that signs out, or says that the visitor is not signed
@@ -187,14 +179,14 @@ func (v *visit) signOut() *answer {
 	p := signOutPage{page: page{Site: v.site.identity(v.site.Registry.Hostname(v.request)), Title: "Signed out"}}
 	if subject, err := v.site.SignIn.Subject(v.request); err != nil || !subject.Anonymous() { // a session that cannot be read now may be valid
 		p.Title, p.Site.User, p.Action = "Sign out", subject.ID, self
-		return v.rendered("signout", http.StatusOK, p)
+		return untaggedAnswer(http.StatusOK, "signout", p)
 	}
 	p.Site.SignIn = v.site.loginURL("")
 	p.IssuerURL = v.site.SignIn.Client.EndSessionURL(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+"/")
 	if u, err := url.Parse(p.IssuerURL); err == nil {
 		p.Issuer = u.Host
 	}
-	return v.rendered("signout", http.StatusOK, p)
+	return untaggedAnswer(http.StatusOK, "signout", p)
 }
 
 // logError logs a failure of the server. If the browser has left, there may be none.

@@ -64,8 +64,8 @@ type Site struct {
 	// Logger receives failures of the server. May be nil.
 	Logger *slog.Logger
 
-	once    sync.Once
-	cache   *pageCache
+	cache   pageCache
+	once    sync.Once     // for writing
 	writing chan struct{} // one element for each text that is being rendered
 }
 
@@ -93,18 +93,18 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	if !ok && !route.BelowPages(escaped) {
 		return false
 	}
-	s.once.Do(func() { s.cache, s.writing = newPageCache(), make(chan struct{}, maxRendered) })
-	fail := func(status int) {
-		s.write(w, r, s.failed(page{Site: s.identity(s.Registry.Hostname(r))}, status, ""))
+	s.once.Do(func() { s.writing = make(chan struct{}, maxRendered) })
+	refuse := func(status int) {
+		s.write(w, r, errorAnswer(newErrorPage(page{Site: s.identity(s.Registry.Hostname(r))}, status, "")))
 	}
 	switch {
 	case s.SignIn != nil && rt.Kind == route.Logout && r.Method == http.MethodPost:
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		fail(http.StatusMethodNotAllowed)
+		refuse(http.StatusMethodNotAllowed)
 		return true
 	case !ok:
-		fail(http.StatusNotFound)
+		refuse(http.StatusNotFound)
 		return true
 	}
 	if rt.IsPage() {
@@ -431,18 +431,5 @@ func (v *visit) failedWith(status int, text string) *answer {
 	if status == http.StatusNotFound {
 		e.Links = append(e.Links, v.near()...)
 	}
-	return failedAnswer(e)
-}
-
-// failed returns the page of a status in a frame.
-func (s *Site) failed(p page, status int, text string) *answer {
-	return failedAnswer(newErrorPage(p, status, text))
-}
-
-func failedAnswer(e errorPage) *answer {
-	body, err := render("error", e)
-	if err != nil {
-		return &answer{status: http.StatusInternalServerError}
-	}
-	return &answer{status: e.Status, body: body}
+	return errorAnswer(e)
 }
