@@ -116,11 +116,8 @@ func (v *visit) orSignIn(a *answer, err error) (*answer, error) {
 
 // seesNothing reports whether the visitor sees nothing because the visitor is anonymous.
 func (v *visit) seesNothing() (bool, error) {
-	if v.view.Public() {
-		return false, nil
-	}
-	subject, err := v.view.Subject()
-	if err != nil || !subject.Anonymous() {
+	outsider, err := v.isOutsider()
+	if err != nil || !outsider {
 		return false, err
 	}
 	modules, providers, err := v.everything()
@@ -241,16 +238,12 @@ func (v *visit) origins(modules, providers []handlers.Listed) ([]clientconfig.Or
 		}
 	}
 	if filler := v.site.Registry.Upstream; filler != nil {
-		known := v.view.Public()
-		if !known {
-			subject, err := v.view.Subject()
-			if err != nil {
-				return nil, err
-			}
-			known = !subject.Anonymous()
+		outsider, err := v.isOutsider()
+		if err != nil {
+			return nil, err
 		}
 		for _, o := range filler.Origins() {
-			if known || v.view.PublicUnder(o.Hostname) {
+			if !outsider || v.view.PublicUnder(o.Hostname) {
 				add(o.Hostname, true, o.Modules)
 			}
 		}

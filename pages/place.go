@@ -93,14 +93,12 @@ func (v *visit) nothingThere() (*answer, error) {
 	if err := v.view.Unread(&at); err != nil {
 		return nil, err
 	}
-	if !v.view.Public() {
-		subject, err := v.subject()
-		if err != nil {
-			return nil, err
-		}
-		if subject.Anonymous() {
-			return v.failedWith(http.StatusUnauthorized, ""), nil
-		}
+	outsider, err := v.isOutsider()
+	switch {
+	case err != nil:
+		return nil, err
+	case outsider:
+		return v.failedWith(http.StatusUnauthorized, ""), nil
 	}
 	return nil, fs.ErrNotExist
 }

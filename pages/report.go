@@ -81,11 +81,11 @@ type problem struct {
 // credentials. For everyone else there is no such page.
 func (v *visit) report() (*answer, error) {
 	if !v.view.Operator() {
-		subject, err := v.subject()
-		if err != nil {
+		anonymous, err := v.isAnonymous()
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if subject.Anonymous() && v.site.Registry.Rules != nil {
+		case anonymous:
 			return v.failedWith(http.StatusUnauthorized, ""), nil
 		}
 		return nil, fs.ErrNotExist

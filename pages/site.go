@@ -308,6 +308,20 @@ func (v *visit) subject() (access.Subject, error) {
 	return v.view.Subject()
 }
 
+// isAnonymous reports whether there are rules, and the visitor is nobody whom they name.
+func (v *visit) isAnonymous() (bool, error) {
+	subject, err := v.subject()
+	return err == nil && v.site.Registry.Rules != nil && subject.Anonymous(), err
+}
+
+// isOutsider is isAnonymous where not everything is public: signing in may show more.
+func (v *visit) isOutsider() (bool, error) {
+	if v.view.Public() {
+		return false, nil
+	}
+	return v.isAnonymous()
+}
+
 // page returns the model of the frame.
 func (v *visit) page(title string) (page, error) {
 	p := page{Site: v.site.identity(v.view.Hostname()), Title: title}
@@ -361,11 +375,11 @@ func (s *Site) identity(name svchost.Hostname) *identity {
 // signIn asks the browser for credentials, and redirects back once the browser has sent
 // them.
 func (v *visit) signIn() (*answer, error) {
-	subject, err := v.subject()
+	anonymous, err := v.isAnonymous()
 	if err != nil {
 		return nil, err
 	}
-	if subject.Anonymous() && v.site.Registry.Rules != nil {
+	if anonymous {
 		a := v.failedWith(http.StatusUnauthorized, "")
 		a.challenges = true
 		return a, nil
