@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -116,7 +117,7 @@ func (q query) filters() bool { return q.namespace != "" || q.system != "" || q.
 // matches reports whether an address passes all filters except the one with that name.
 func (q query) matches(a address.Address, but string) bool {
 	return (but == "namespace" || q.namespace == "" || q.namespace == a.Namespace) &&
-		(but == "provider" || q.system == "" || q.system == a.System) &&
+		(but == "provider" || q.system == "" || q.system == systemOf(a)) &&
 		(but == "registry" || q.registry == "" || q.registry == registryOf(a))
 }
 
@@ -147,7 +148,13 @@ func (v *visit) facets(all []handlers.Listed) []facet {
 
 func namespaceOf(a address.Address) string { return a.Namespace }
 
-func systemOf(a address.Address) string { return a.System }
+// systemOf returns the system of a module. A provider is one itself, by its address.
+func systemOf(a address.Address) string {
+	if a.IsModule() {
+		return a.System
+	}
+	return a.String()
+}
 
 // newFacet returns a filter by the parameter of that name, with what its values count. Its
 // choices lead to a list.
@@ -210,6 +217,32 @@ func (v *visit) pager(first, last, total, step int) pager {
 		p.Next = v.listURL(v.route, q)
 	}
 	return p
+}
+
+// newestFirst is the value of the parameter sort for a list by the date of the latest version.
+// Without it, a list is by address.
+const newestFirst = "newest"
+
+// ordered returns entries in the order that the query asks for. They are by address already.
+func (q query) ordered(all []handlers.Listed) []handlers.Listed {
+	if q.sort != newestFirst {
+		return all
+	}
+	all = slices.Clone(all) // the list is shared
+	slices.SortStableFunc(all, func(a, b handlers.Listed) int { return b.Published.Compare(a.Published) })
+	return all
+}
+
+// orders returns the orders of a list of that many entries: none if there is nothing to order.
+func (v *visit) orders(entries int) []choice {
+	if entries < 2 {
+		return nil
+	}
+	q := v.query
+	q.sort, q.offset = "", 0
+	byName := choice{Text: "By name", URL: v.listURL(v.route, q), Current: v.query.sort == ""}
+	q.sort = newestFirst
+	return []choice{byName, {Text: "Newest first", URL: v.listURL(v.route, q), Current: !byName.Current}}
 }
 
 func (v *visit) item(l handlers.Listed) item {

@@ -6,25 +6,23 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/snippet"
 )
 
 // A homePage is the page at the root.
 type homePage struct {
 	page
-	Counts []tally
-	Newest []release
-	Places []facet // the namespaces
-	Steps  []snippet.Step
-	Empty  emptyTree
+	Counts     []tally
+	Newest     []item
+	Namespaces facet
+	Steps      []snippet.Step
+	Empty      emptyTree
 }
 
 // A tally counts one kind of thing.
@@ -32,15 +30,6 @@ type tally struct {
 	Count     int
 	One, Many string
 	URL       string
-}
-
-// A release is a version of a module or provider that was published lately.
-type release struct {
-	Name, URL   string
-	Version     string
-	Description string
-	Kind        string // "module" or "provider"
-	Published   time.Time
 }
 
 // An emptyTree says where the first file goes.
@@ -72,7 +61,7 @@ func (v *visit) home() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := homePage{page: frame, Newest: v.newest(modules, providers), Places: v.namespaces(modules, providers), Steps: setup.Steps()}
+	h := homePage{page: frame, Newest: v.newest(modules, providers), Namespaces: v.namespaces(modules, providers), Steps: setup.Steps()}
 	h.Home, h.Title = true, h.Site.Name
 	versions := 0
 	for _, list := range [][]handlers.Listed{modules, providers} {
@@ -133,9 +122,9 @@ func (v *visit) everything() (modules, providers []handlers.Listed, err error) {
 	return modules, providers, err
 }
 
-// newest returns the latest versions that were published last. Those of this registry come
-// first: a mirror may get a hundred others a day.
-func (v *visit) newest(lists ...[]handlers.Listed) []release {
+// newest returns the latest versions that were published last, with their kinds. Those of this
+// registry come first: a mirror may get a hundred others a day.
+func (v *visit) newest(lists ...[]handlers.Listed) []item {
 	var newest []handlers.Listed
 	mirrored := func(l handlers.Listed) int { return min(len(l.Address.Hostname), 1) }
 	later := func(a, b handlers.Listed) int {
@@ -151,20 +140,20 @@ func (v *visit) newest(lists ...[]handlers.Listed) []release {
 			newest = newest[:min(len(newest), maxNewest)]
 		}
 	}
-	releases := make([]release, len(newest))
+	items := make([]item, len(newest))
 	for i, l := range newest {
-		releases[i] = release{
-			Name: l.Address.String(), URL: v.url(route.ForAddress(l.Address)), Version: l.Version, Description: l.Description, Kind: "provider", Published: l.Published,
-		}
+		kind := chip{Label: "provider"}
 		if l.Address.IsModule() {
-			releases[i].Kind = "module"
+			kind.Label = "module"
 		}
+		items[i] = v.item(l)
+		items[i].Chips = []chip{kind}
 	}
-	return releases
+	return items
 }
 
 // namespaces returns the namespaces with the most modules and providers.
-func (v *visit) namespaces(modules, providers []handlers.Listed) []facet {
+func (v *visit) namespaces(modules, providers []handlers.Listed) facet {
 	counts := make(map[string]int)
 	url := make(map[string]string)
 	for _, list := range []struct {
@@ -182,25 +171,18 @@ func (v *visit) namespaces(modules, providers []handlers.Listed) []facet {
 		}
 	}
 	f := facet{Title: "Namespaces"}
-	for _, name := range byCount(counts) {
-		if len(f.Choices) == maxNamespaces {
-			break
-		}
+	names := byCount(counts)
+	for _, name := range names[:min(len(names), maxNamespaces)] {
 		f.Choices = append(f.Choices, choice{Text: name, URL: url[name], Count: counts[name]})
 	}
-	return []facet{f}
+	return f
 }
 
 // byCount returns the keys in the order of their counts, the largest first.
 func byCount(counts map[string]int) []string {
-	names := make([]string, 0, len(counts))
-	for name := range counts {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
 	})
-	return names
 }
 
 // setup returns the values that the configuration to paste depends on.

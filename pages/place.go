@@ -3,6 +3,7 @@ package pages
 import (
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -55,19 +56,16 @@ func (v *visit) place() (*answer, error) {
 		p.Crumbs, p.Heading = append(p.Crumbs, link{at.Namespace, v.url(of)}), at.Namespace+"/"+at.Name
 	}
 	p.Crumbs = append(p.Crumbs, link{p.Heading[strings.LastIndexByte(p.Heading, '/')+1:], ""})
-	lists := []func(address.Address) (placeList, error){v.modulesAt, v.providersAt}
-	switch {
-	case v.route.Rest == "providers":
-		lists[0], lists[1] = lists[1], lists[0]
-	case at.Name != "":
-		lists = lists[:1]
+	modules, providers, err := v.everything()
+	if err != nil {
+		return nil, err
+	}
+	lists := []placeList{v.listAt("Modules", "/browse/modules", at, modules), v.listAt("Providers", "/browse/providers", at, providers)}
+	if v.route.Rest == "providers" {
+		slices.Reverse(lists)
 	}
 	entries := 0
-	for _, list := range lists {
-		l, err := list(at)
-		if err != nil {
-			return nil, err
-		}
+	for _, l := range lists {
 		entries += l.Total
 		if l.Total > 0 {
 			p.Lists = append(p.Lists, l)
@@ -77,7 +75,6 @@ func (v *visit) place() (*answer, error) {
 		return v.nothingThere()
 	}
 	p.Orders = v.orders(entries)
-	var err error
 	if p.page, err = v.page(p.Heading); err != nil {
 		return nil, err
 	}
@@ -103,23 +100,13 @@ func (v *visit) nothingThere() (*answer, error) {
 	return nil, fs.ErrNotExist
 }
 
-func (v *visit) modulesAt(at address.Address) (placeList, error) {
-	all, err := v.view.Modules()
-	return v.listAt("Modules", "/browse/modules", at, all), err
-}
-
-func (v *visit) providersAt(at address.Address) (placeList, error) {
-	all, err := v.view.Providers()
-	return v.listAt("Providers", "/browse/providers", at, all), err
-}
-
 // listAt lists what is at a place. An address without a namespace is all that is mirrored
 // from its hostname.
 func (v *visit) listAt(title, browse string, at address.Address, all []handlers.Listed) placeList {
 	var there []handlers.Listed
-	for i := range all {
-		if isAt(all[i].Address, at) {
-			there = append(there, all[i])
+	for _, l := range all {
+		if isAt(l.Address, at) {
+			there = append(there, l)
 		}
 	}
 	l := placeList{Title: title, Total: len(there)}

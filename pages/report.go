@@ -1,11 +1,11 @@
 package pages
 
 import (
+	"cmp"
 	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -31,11 +31,8 @@ type reportPage struct {
 
 // A connection is a module whose versions are the tags of a repository.
 type connection struct {
-	Module, URL string // the page of the module
-	Repository  string
-	Tags        string
-	Looked      time.Time // zero: not yet
-	Failure     string    // empty: it works
+	follow.Connection
+	URL string // the page of the module
 }
 
 // maxConnections is how many connections the report lists.
@@ -44,31 +41,18 @@ const maxConnections = 500
 // connections returns what operators should know about repositories.
 func (v *visit) connections() (list []connection, further int) {
 	all, _ := v.view.Connections()
-	slices.SortStableFunc(all, func(a, b follow.Connection) int {
-		switch failsA, failsB := a.Failure != nil, b.Failure != nil; {
-		case failsA == failsB:
+	rank := func(c follow.Connection) int {
+		if c.Failure != nil {
 			return 0
-		case failsA:
-			return -1
 		}
 		return 1
-	})
-	for i, one := range all {
-		if i == maxConnections {
-			return list, len(all) - i
-		}
-		c := connection{
-			Module: one.Module.String(), URL: v.url(route.ForAddress(one.Module)), Repository: one.Repository.URL, Tags: one.Repository.Tags.String(), Looked: one.Looked,
-		}
-		if one.Repository.Folder != "" {
-			c.Repository += ", " + one.Repository.Folder
-		}
-		if one.Failure != nil {
-			c.Failure = one.Failure.Error()
-		}
-		list = append(list, c)
 	}
-	return list, 0
+	slices.SortStableFunc(all, func(a, b follow.Connection) int { return cmp.Compare(rank(a), rank(b)) })
+	shown := all[:min(len(all), maxConnections)]
+	for _, c := range shown {
+		list = append(list, connection{c, v.url(route.ForAddress(c.Module))})
+	}
+	return list, len(all) - len(shown)
 }
 
 // A problem is an entry of the report, with the reason and the cure.

@@ -77,21 +77,6 @@ func searchKinds(found handlers.Search) []searchKind {
 	}
 }
 
-// matches reports whether an entry's results pass all filters except the one with that name.
-func (k *searchKind) matches(q *query, a address.Address, but string) bool {
-	return (but == "namespace" || q.namespace == "" || q.namespace == a.Namespace) &&
-		(but == "registry" || q.registry == "" || q.registry == registryOf(a)) &&
-		(but == "provider" || q.system == "" || q.system == k.ofProvider(a))
-}
-
-// ofProvider returns the value of an entry for the filter by system or provider.
-func (k *searchKind) ofProvider(a address.Address) string {
-	if a.IsModule() {
-		return a.System
-	}
-	return a.String()
-}
-
 // search answers with the results of a search. It asks an anonymous visitor who could
 // find nothing for credentials instead.
 func (v *visit) search() (*answer, error) {
@@ -151,7 +136,7 @@ func (v *visit) chosen(k *searchKind) (chosen []int) {
 	}
 	passes := make(map[*handlers.Listed]bool) // pages are many, providers few
 	for l := range k.list.Entries() {
-		passes[l] = k.matches(&v.query, l.Address, but)
+		passes[l] = v.query.matches(l.Address, but)
 	}
 	for i := range k.list.Len() {
 		if l, _ := k.list.Item(i); passes[l] {
@@ -193,18 +178,18 @@ func (v *visit) searchFacets(kinds []searchKind) []facet {
 			continue
 		}
 		for l, count := range k.list.Entries() {
-			if k.matches(&v.query, l.Address, "namespace") {
+			if v.query.matches(l.Address, "namespace") {
 				namespaces[l.Address.Namespace] += count
 			}
-			if k.matches(&v.query, l.Address, "registry") {
+			if v.query.matches(l.Address, "registry") {
 				registries[registryOf(l.Address)] += count
 			}
 			switch {
-			case !k.matches(&v.query, l.Address, "provider"):
+			case !v.query.matches(l.Address, "provider"):
 			case k.route == route.SearchModules:
-				systems[l.Address.System] += count
+				systems[systemOf(l.Address)] += count
 			case k.route == route.SearchDocs:
-				providers[l.Address.String()] += count
+				providers[systemOf(l.Address)] += count
 			}
 		}
 	}
