@@ -203,7 +203,7 @@ func (m *moduleView) codeFile(f *content.ListedFile) (*codeFile, []markdown.Head
 		return shown, nil, nil
 	}
 	if shown.Note = note; note != "" {
-		shown.Package = m.packageOf(m.version)
+		shown.Package = m.packageURL(m.version)
 		if note != tooLarge {
 			shown.Raw = ""
 		}
@@ -241,13 +241,6 @@ func (m *moduleView) newCodeFile(of *index.ModuleVersion, f *content.ListedFile)
 		to.Version, to.Latest = of.Version, false
 	}
 	return &codeFile{Name: printable(path.Base(f.Path)), Size: size(f.Size), Raw: m.urlIfThere(to)}
-}
-
-// packageOf returns the URL of the package of a version.
-func (m *moduleView) packageOf(of *index.ModuleVersion) string {
-	in := *m
-	in.version = of
-	return in.archiveURL(of.Archive.Name)
 }
 
 // The notes of files that are not shown. Only what is too large for a page has a raw text.
@@ -389,7 +382,7 @@ func (m *moduleView) compareFile(p *codePage, files *content.Files, name string)
 	case from != nil && to != nil && from.Sum == to.Sum:
 		p.File.Note = "The file is the same in " + of.Version + " and " + now.Version + "."
 	case note != "":
-		p.File.Note, p.File.Package, p.File.Raw = note, m.packageOf(now), ""
+		p.File.Note, p.File.Package, p.File.Raw = note, m.packageURL(now), ""
 	default:
 		lines := changes.Lines(texts[0], texts[1])
 		p.File.Code, p.File.Language = diffHTML(lines), "diff"

@@ -15,7 +15,7 @@ import (
 
 // doc answers with a page of the documentation. The page of the provider is the overview.
 func (p *providerView) doc() (*answer, error) {
-	shown := p.docAt(p.route.Rest)
+	shown := docAt(p.docs, p.route.Rest)
 	if shown == nil {
 		return p.absentDoc()
 	}
@@ -37,8 +37,7 @@ func (p *providerView) doc() (*answer, error) {
 		return nil, err
 	}
 	frame.Current, frame.Description = "providers", cmp.Or(shown.Description, p.description())
-	links := docLinks{p, shown}
-	d, err := p.document(markdown.Text{Source: text, Folder: links.folder(), Prefix: "doc-", Resolve: links.resolve})
+	d, err := p.document(markdown.Text{Source: text, Folder: path.Dir(shown.Path), Prefix: "doc-", Resolve: p.resolve})
 	if err != nil {
 		return nil, err
 	}
@@ -96,23 +95,17 @@ func (p *providerView) docsList() (*answer, error) {
 	return pageAnswer("docs", docsPage{page: frame, heading: p.heading(), List: l, Contents: p.docsMenu(nil), Find: p.docsForm()})
 }
 
-// docAt returns the page at a path, such as "docs" or "docs/resources/thing".
-func (p *providerView) docAt(rest string) *content.DocPage {
-	if p.docs == nil {
+// docAt returns the page at a path, such as "docs" or "docs/resources/thing"; nil if there is none.
+func docAt(docs *content.Docs, rest string) *content.DocPage {
+	if docs == nil || len(docs.Pages) == 0 {
 		return nil
 	}
 	segments := strings.Split(rest, "/")
 	switch len(segments) {
 	case 1:
-		if len(p.docs.Pages) == 0 {
-			return nil
-		}
-		if overview := p.docs.Page(content.DocOverview, ""); overview != nil {
-			return overview
-		}
-		return &p.docs.Pages[0]
+		return cmp.Or(docs.Page(content.DocOverview, ""), &docs.Pages[0])
 	case 3:
-		return p.docs.Page(content.DocCategory(segments[1]), segments[2])
+		return docs.Page(content.DocCategory(segments[1]), segments[2])
 	}
 	return nil
 }
@@ -141,8 +134,7 @@ func (p *providerView) absentDoc() (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		of := providerView{docs: docs}
-		if docs != nil && of.docAt(p.route.Rest) != nil {
+		if docAt(docs, p.route.Rest) != nil {
 			r := p.route.WithVersion("")
 			r.Rest = p.route.Rest
 			lacking.Link = &link{"This page in " + p.latest.Version, p.url(r)}
@@ -169,26 +161,15 @@ func asAbsent(a *answer) *answer {
 	return a
 }
 
-// docLinks resolves the links of a page of documentation.
-type docLinks struct {
-	*providerView
-	from *content.DocPage
-}
-
-// folder returns the folder from which relative links start.
-func (d docLinks) folder() string {
-	return path.Dir(d.from.Path)
-}
-
 // resolve returns the URL for a link to another page of the documentation. The link
 // names the path of the page's file, or the path of the page in a registry. Images are
 // not served.
-func (d docLinks) resolve(r markdown.Reference) string {
+func (p *providerView) resolve(r markdown.Reference) string {
 	if r.Image {
 		return ""
 	}
 	name := r.Path
-	a := d.route.Address
+	a := p.route.Address
 	for _, prefix := range []string{"docs/providers/" + a.Name + "/", "providers/" + a.Namespace + "/" + a.Name + "/"} {
 		rest, ok := strings.CutPrefix(name, prefix)
 		if !ok {
@@ -200,8 +181,8 @@ func (d docLinks) resolve(r markdown.Reference) string {
 		name = "docs/" + rest
 		break
 	}
-	if page := d.docs.PageAt(name); page != nil && name != "" {
-		return d.docURL(page)
+	if page := p.docs.PageAt(name); page != nil && name != "" {
+		return p.docURL(page)
 	}
 	return ""
 }

@@ -95,8 +95,9 @@ func (m *moduleView) chipsOf(v *index.ModuleVersion) []chip {
 }
 
 func (m *moduleView) notices() []notice {
-	to := func(r route.Route) *link { return &link{"Use " + m.latest.Version, m.url(r)} }
-	return append(append(tagNotices(m.version), doubtNotices(m.version.Doubts)...), versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.WithVersion("")))...)
+	useLatest := &link{"Use " + m.latest.Version, m.url(m.route.WithVersion(""))}
+	return slices.Concat(tagNotices(m.version), doubtNotices(m.version.Doubts),
+		versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), useLatest))
 }
 
 // tagNotices says that the tag of a version is no longer at the version's commit.
@@ -191,11 +192,9 @@ func (m *moduleView) constraint() string {
 func (m *moduleView) sidebar() sidebar {
 	var b sidebar
 	source, constraint := m.source(m.route.Address), m.constraint()
-	switch {
-	case strings.HasPrefix(m.shown.Path, "examples/"):
+	b.Use = &usage{Code: snippet.Module(source, constraint, m.shown, m.route.Address.Name)}
+	if strings.HasPrefix(m.shown.Path, "examples/") {
 		b.Use = &usage{Code: snippet.Module(source, constraint, &m.whole.Root, m.route.Address.Name), Note: "The module this is an example of."}
-	default:
-		b.Use = &usage{Code: snippet.Module(source, constraint, m.shown, m.route.Address.Name)}
 	}
 	if m.route.Address.Hostname != "" {
 		b.Use.Note = "Mirrored from " + address.DisplayHostname(m.route.Address.Hostname) + ". Clients download it from there, unless they are configured to use this registry instead."
@@ -211,9 +210,7 @@ func (m *moduleView) sidebar() sidebar {
 	b.Facts = append(b.Facts, tag...)
 	b.Facts = append(b.Facts, m.versionFacts(m.version.Version, m.version.Published())...)
 	packed := m.version.Archive
-	b.Facts = append(b.Facts,
-		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
-	)
+	b.Facts = append(b.Facts, fact{Term: "Package", Text: packed.Name, URL: m.packageURL(m.version), More: ", " + size(packed.Size)})
 	for _, h := range packageHashes(packed.SHA256.String(), m.version.FileHashes.All(), "") {
 		b.Facts = append(b.Facts, h.fact)
 	}
@@ -248,13 +245,13 @@ func tagFacts(v *index.ModuleVersion) []fact {
 	return facts
 }
 
-// archiveURL returns the URL of the package. It contains the path in the tree, so that the
-// path has a HOSTNAME if the package lies under one.
-func (m *moduleView) archiveURL(name string) string {
-	a := m.route.Address.WithHostname(m.version.Hostname)
+// packageURL returns the URL of the package of a version. It contains the path in the tree, so that
+// the path has a HOSTNAME if the package lies under one.
+func (m *moduleView) packageURL(of *index.ModuleVersion) string {
+	a, name := m.route.Address.WithHostname(of.Hostname), of.Archive.Name
 	path := m.view.FilesURL() + "/modules/"
 	if a.Hostname != "" {
 		path += string(a.Hostname) + "/"
 	}
-	return path + a.Namespace + "/" + a.Name + "/" + a.System + "/" + m.version.Version + "/" + name + m.linkQuery(a.Hostname, m.version.Version, name)
+	return path + a.Namespace + "/" + a.Name + "/" + a.System + "/" + of.Version + "/" + name + m.linkQuery(a.Hostname, of.Version, name)
 }
