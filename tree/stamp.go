@@ -101,7 +101,7 @@ func (s Stamp) Newest() int64 {
 // one of dirs was removed or added, if that was later. Only local file systems keep this time:
 // others make one up, and then a folder might never count as unchanged.
 func (p Part) WithChanges(s Stamp, folder string, dirs []string, taken time.Time) Stamp {
-	if l, ok := p.local(); !ok || !l.KeepsChanges(folder) {
+	if !p.keepsChanges(folder) {
 		return s
 	}
 	now := taken.UnixNano()
@@ -121,7 +121,7 @@ func (p Part) WithChanges(s Stamp, folder string, dirs []string, taken time.Time
 // StampOfNames returns a stamp that differs as soon as a name is added to a folder or removed. ok is
 // false if the file system does not tell, or if another change now could have the same time.
 func (p Part) StampOfNames(folder string, now func() time.Time) (s Stamp, ok bool) {
-	if l, local := p.local(); !local || !l.KeepsChanges(folder) {
+	if !p.keepsChanges(folder) {
 		return Stamp{}, false
 	}
 	info, err := p.Lookup(folder)
@@ -135,7 +135,7 @@ func (p Part) StampOfNames(folder string, now func() time.Time) (s Stamp, ok boo
 // UnchangedSince returns the time of the last change in a folder with that stamp. ok is false if the
 // file system does not tell it, as a network disk, whose server may have another clock.
 func (p Part) UnchangedSince(s Stamp, folder string) (since time.Time, ok bool) {
-	if l, local := p.local(); !local || !l.KeepsChanges(folder) || s.Changed <= 0 {
+	if !p.keepsChanges(folder) || s.Changed <= 0 {
 		return time.Time{}, false
 	}
 	return time.Unix(0, s.Changed), true

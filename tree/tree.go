@@ -242,6 +242,12 @@ func (p Part) keepsInodes(name string) bool {
 	return !ok || l.KeepsInodes(name)
 }
 
+// keepsChanges reports whether the time of a folder tells when a name in it was added or removed.
+func (p Part) keepsChanges(dir string) bool {
+	l, ok := p.local()
+	return ok && l.KeepsChanges(dir)
+}
+
 // ReadDocument returns the content of a small document.
 func (p Part) ReadDocument(name string) ([]byte, error) {
 	f, info, err := p.OpenRegular(name)

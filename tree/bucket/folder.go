@@ -137,21 +137,19 @@ func (d Folder) Remove(name string) error {
 
 // RemoveAll implements tree.Storage.
 func (d Folder) RemoveAll(name string) error {
-	files, err := d.below(context.Background(), d.path(name))
+	files, err := d.below(context.Background(), name)
 	if err != nil {
 		return err
 	}
-	for i := range files {
-		files[i] = path.Join(d.path(name), files[i])
-	}
-	return d.removeFiles(context.Background(), append(files, d.path(name)))
+	return d.removeFiles(context.Background(), name, append(files, ".")) // and the file of that name
 }
 
 // RemoveTemporaries implements tree.Storage.
 func (Folder) RemoveTemporaries(context.Context, string, int) int { return 0 } // there are none
 
-// below returns the files below a directory of the Bucket, by their paths in it.
+// below returns the files below a folder, by their paths in it.
 func (d Folder) below(ctx context.Context, dir string) (names []string, err error) {
+	dir = d.path(dir)
 	err = d.bucket.Files(ctx, dir, func(name string, _ fs.FileInfo) error {
 		names = append(names, name[len(dir)+1:])
 		return nil
@@ -159,8 +157,11 @@ func (d Folder) below(ctx context.Context, dir string) (names []string, err erro
 	return names, storeError(err)
 }
 
-func (d Folder) removeFiles(ctx context.Context, names []string) error {
-	return inBucket(ctx, names, d.bucket.Remove)
+// removeFiles removes files by their paths in a folder.
+func (d Folder) removeFiles(ctx context.Context, dir string, names []string) error {
+	return inBucket(ctx, names, func(ctx context.Context, name string) error {
+		return d.bucket.Remove(ctx, path.Join(d.path(dir), name))
+	})
 }
 
 // bucketWorkers is how many files of a directory are copied, written or removed at once.
@@ -187,7 +188,7 @@ func (d Folder) Install(ctx context.Context, from, to, last string) (copied map[
 	if err != nil {
 		return nil, err
 	}
-	files, err := d.below(ctx, d.path(from))
+	files, err := d.below(ctx, from)
 	if err != nil {
 		return nil, tree.StorageError(err)
 	}
@@ -222,23 +223,20 @@ func (d Folder) ReplaceFolder(ctx context.Context, documents map[string][]byte, 
 	if err != nil {
 		return err
 	}
-	files, err := d.below(ctx, d.path(dir))
+	files, err := d.below(ctx, dir)
 	if err != nil {
 		return err
 	}
-	var gone []string
-	for _, name := range files {
-		if _, written := documents[name]; !written {
-			gone = append(gone, path.Join(d.path(dir), name))
-		}
-	}
-	return d.removeFiles(ctx, gone)
+	gone := slices.DeleteFunc(files, func(name string) bool {
+		_, written := documents[name]
+		return written
+	})
+	return d.removeFiles(ctx, dir, gone)
 }
 
 // RemoveFolder implements tree.Storage.
 func (d Folder) RemoveFolder(ctx context.Context, dir, first string) error {
-	folder := d.path(dir)
-	files, err := d.below(ctx, folder)
+	files, err := d.below(ctx, dir)
 	if err != nil || len(files) == 0 {
 		return err
 	}
@@ -247,13 +245,9 @@ func (d Folder) RemoveFolder(ctx context.Context, dir, first string) error {
 			return err
 		}
 	}
-	for i := range files {
-		files[i] = path.Join(folder, files[i])
-	}
-	begin, end := path.Join(folder, first), path.Join(folder, tree.UploadName)
-	files = slices.DeleteFunc(files, func(name string) bool { return name == begin || name == end })
-	for _, names := range [][]string{{begin}, files, {end}} {
-		if err := d.removeFiles(ctx, names); err != nil {
+	files = slices.DeleteFunc(files, func(name string) bool { return name == first || name == tree.UploadName })
+	for _, names := range [][]string{{first}, files, {tree.UploadName}} {
+		if err := d.removeFiles(ctx, dir, names); err != nil {
 			return err
 		}
 	}

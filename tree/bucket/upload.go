@@ -69,7 +69,7 @@ func (d Folder) createForUpload(ctx context.Context, name string, content []byte
 // of an interrupted upload that are not part of the release. complete reports whether that
 // upload was whole after all.
 func (d Folder) claim(ctx context.Context, dir string, u folderUpload) (complete bool, err error) {
-	files, err := d.below(ctx, d.path(dir))
+	files, err := d.below(ctx, dir)
 	if err != nil {
 		return false, tree.StorageError(err)
 	}
@@ -89,13 +89,8 @@ func (d Folder) claim(ctx context.Context, dir string, u folderUpload) (complete
 	case slices.Contains(files, u.checksums):
 		return true, nil
 	}
-	var stale []string
-	for _, file := range files {
-		if file != tree.UploadName && !slices.Contains(u.others, file) {
-			stale = append(stale, path.Join(d.path(dir), file))
-		}
-	}
-	return false, tree.StorageError(d.removeFiles(ctx, stale))
+	stale := slices.DeleteFunc(files, func(file string) bool { return file == tree.UploadName || slices.Contains(u.others, file) })
+	return false, tree.StorageError(d.removeFiles(ctx, dir, stale))
 }
 
 // encodeUpload returns the content of the file tree.UploadName. There is no other format yet.
