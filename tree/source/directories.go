@@ -33,28 +33,23 @@ func (d Directories) Open() (tree.Tree, error) { return d.open(disk.Open) }
 // that is missing is empty.
 func (d Directories) OpenReadOnly() (tree.Tree, error) { return d.open(disk.OpenReadOnly) }
 
+// parts returns the directories of providers, modules and keys.
+func (d Directories) parts() [3]string {
+	return [3]string{cmp.Or(d.Providers, "providers"), cmp.Or(d.Modules, "modules"), cmp.Or(d.Keys, "keys")}
+}
+
 // open opens the tree by open, which opens a directory of the local disk.
 func (d Directories) open(open func(dir string) (tree.Part, error)) (t tree.Tree, err error) {
 	if t.Root, err = open(d.Root); err != nil {
 		return tree.Tree{}, fmt.Errorf("opening the root: %w", tree.WithoutPath(err))
 	}
-	part := func(dir, fallback string) (tree.Part, error) {
-		dir = cmp.Or(dir, fallback)
+	names, parts := Directories{}.parts(), []*tree.Part{&t.Providers, &t.Modules, &t.Keys}
+	for i, dir := range d.parts() {
 		if !filepath.IsAbs(dir) {
-			return t.Root.Sub(filepath.ToSlash(dir)), nil
+			*parts[i] = t.Root.Sub(filepath.ToSlash(dir))
+		} else if *parts[i], err = open(dir); err != nil { // even if it is missing: files written elsewhere would be lost
+			return tree.Tree{}, fmt.Errorf("opening %s: %w", names[i], tree.WithoutPath(err))
 		}
-		elsewhere, err := open(dir)
-		if err != nil { // even if it is missing: files written elsewhere would be lost
-			return tree.Part{}, fmt.Errorf("opening %s: %w", fallback, tree.WithoutPath(err))
-		}
-		return elsewhere, nil
-	}
-	var errs [3]error
-	t.Providers, errs[0] = part(d.Providers, "providers")
-	t.Modules, errs[1] = part(d.Modules, "modules")
-	t.Keys, errs[2] = part(d.Keys, "keys")
-	if err := cmp.Or(errs[:]...); err != nil {
-		return tree.Tree{}, err
 	}
 	return t, nil
 }
@@ -63,11 +58,8 @@ func (d Directories) open(open func(dir string) (tree.Part, error)) (t tree.Tree
 // may lead to them, and they need not exist yet.
 func (d Directories) Paths() []string {
 	paths := []string{d.Root}
-	for _, dir := range []string{cmp.Or(d.Providers, "providers"), cmp.Or(d.Modules, "modules"), cmp.Or(d.Keys, "keys")} {
-		if !filepath.IsAbs(dir) {
-			dir = filepath.Join(d.Root, dir)
-		}
-		paths = append(paths, dir)
+	for _, dir := range d.parts() {
+		paths = append(paths, diskPaths{}.join(d.Root, dir))
 	}
 	return paths
 }
@@ -78,8 +70,7 @@ func (d Directories) OpenIn(fsys fs.FS) (tree.Tree, error) {
 	if b, ok := fsys.(bucket.Bucket); ok {
 		return d.treeOf(bucket.NewFolder(b)), nil // an empty root does not exist there, which is no mistake
 	}
-	root := d.rootIn()
-	info, err := fs.Stat(fsys, root)
+	info, err := fs.Stat(fsys, nameIn(d.Root))
 	if err != nil {
 		return tree.Tree{}, fmt.Errorf("opening the root: %w", tree.WithoutPath(err))
 	}
@@ -89,28 +80,22 @@ func (d Directories) OpenIn(fsys fs.FS) (tree.Tree, error) {
 	return d.treeOf(iofs.NewFolder(fsys)), nil
 }
 
-// rootIn returns the root as a name of fs.FS.
-func (d Directories) rootIn() string { return nameIn(d.Root) }
-
+// nameIn returns a directory as a name of fs.FS.
 func nameIn(dir string) string { return path.Clean(strings.Trim(filepath.ToSlash(dir), "/")) }
 
 // partsIn returns the parts as names of fs.FS: providers, modules and keys.
-func (d Directories) partsIn() [3]string {
-	part := func(dir, fallback string) string {
-		dir = filepath.ToSlash(cmp.Or(dir, fallback))
-		if strings.HasPrefix(dir, "/") {
-			return nameIn(dir)
-		}
-		return path.Join(d.rootIn(), dir)
+func (d Directories) partsIn() (names [3]string) {
+	for i, dir := range d.parts() {
+		names[i] = fileSystemPaths{}.join(nameIn(d.Root), filepath.ToSlash(dir))
 	}
-	return [3]string{part(d.Providers, "providers"), part(d.Modules, "modules"), part(d.Keys, "keys")}
+	return names
 }
 
 // treeOf returns the tree in a storage whose names are names of fs.FS.
 func (d Directories) treeOf(s tree.Storage) tree.Tree {
 	part := func(dir string) tree.Part { return tree.Part{Storage: s.Sub(dir)} }
 	parts := d.partsIn()
-	return tree.Tree{Providers: part(parts[0]), Modules: part(parts[1]), Keys: part(parts[2]), Root: part(d.rootIn())}
+	return tree.Tree{Providers: part(parts[0]), Modules: part(parts[1]), Keys: part(parts[2]), Root: part(nameIn(d.Root))}
 }
 
 // Listed returns the tree in these directories of a Bucket, for scans. Nothing is listed

@@ -107,11 +107,11 @@ func (diskPaths) join(root, dir string) string {
 type fileSystemPaths struct{ fs.FS }
 
 func (fileSystemPaths) root(dir string) (string, error) {
-	dir = path.Clean(strings.TrimLeft(filepath.ToSlash(dir), "/"))
-	if !fs.ValidPath(dir) {
-		return "", fmt.Errorf("%s leads out of the file system", dir)
+	name := nameIn(dir)
+	if !fs.ValidPath(name) {
+		return "", fmt.Errorf("%s leads out of the file system", name)
 	}
-	return dir, nil
+	return name, nil
 }
 
 func (fileSystemPaths) clean(dir string) (string, error) {
@@ -124,7 +124,7 @@ func (fileSystemPaths) clean(dir string) (string, error) {
 
 func (fileSystemPaths) join(root, dir string) string {
 	if strings.HasPrefix(dir, "/") {
-		return cmp.Or(strings.TrimPrefix(dir, "/"), ".")
+		return nameIn(dir)
 	}
 	return path.Join(root, dir)
 }
