@@ -50,6 +50,9 @@ func newCreation(t *testing.T) *creation {
 	return c
 }
 
+// anyTemporary stands for the path of each temporary file.
+const anyTemporary = "temporary"
+
 // run makes the disk create files in that way, and calls happens before the first operation
 // with that name and path, unless it is nil. An error of happens fails the operation.
 func (c *creation) run(w way, operation, name string, happens func() error) {
@@ -58,7 +61,8 @@ func (c *creation) run(w way, operation, name string, happens func() error) {
 		if slices.Contains(w.lacks, o.Name) || w.name != byRename.name && runtime.GOOS == "windows" && o.Name == "renameexclusive" {
 			return errors.ErrUnsupported
 		}
-		if happens == nil || happened || o.Name != operation || o.Path != name {
+		isThere := o.Path == name || name == anyTemporary && tree.IsTemporary(filepath.Base(o.Path))
+		if happens == nil || happened || o.Name != operation || !isThere {
 			return nil
 		}
 		happened = true
@@ -138,84 +142,47 @@ func (c *creation) age(name string) {
 // Creating a file fails if the name is taken, however late, and the existing file stays.
 func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 	for _, w := range []way{byRename, byLink, byReservation} {
-		t.Run(w.name, func(t *testing.T) {
-			t.Run("a free name", func(t *testing.T) {
+		last := w.last
+		if w.name == byReservation.name {
+			last = "openfile"
+		}
+		for _, test := range []struct {
+			rule         string
+			taken        bool // from the beginning, by a file with this content
+			content      string
+			old          bool
+			copied, path string // the operation before which a copy comes, and the path of the operation
+			err          error
+			want         string
+		}{
+			{rule: "a free name", want: "new"},
+			{rule: "a name that is taken", taken: true, content: "old", err: tree.ErrChanged, want: "old"},
+			{rule: "a copy that comes at the last moment", copied: last, path: createdModule, err: tree.ErrChanged, want: "copy"},
+			{rule: "an empty file that was made a moment ago", taken: true, err: tree.ErrReserved},
+			{rule: "an empty file that is a leftover", taken: true, old: true, want: "new"},
+			{rule: "a leftover that is written to while it is removed", taken: true, old: true, copied: "rename", path: anyTemporary, err: tree.ErrChanged, want: "copy"},
+		} {
+			t.Run(w.name+": "+test.rule, func(t *testing.T) {
 				c := newCreation(t)
-				c.run(w, "", "", nil)
-				if err := c.create("new"); err != nil {
-					t.Error(err)
-				}
-				c.holds(createdModule + "=new")
-			})
-			t.Run("a name that is taken", func(t *testing.T) {
-				c := newCreation(t)
-				c.run(w, "", "", nil)
-				if err := c.write(createdModule, "old"); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.create("new"); !errors.Is(err, tree.ErrChanged) {
-					t.Errorf("got %v", err)
-				}
-				c.holds(createdModule + "=old")
-			})
-			t.Run("a copy that comes at the last moment", func(t *testing.T) {
-				c := newCreation(t)
-				last := w.last
-				if w.name == byReservation.name {
-					last = "openfile"
-				}
-				c.run(w, last, createdModule, func() error { return c.write(createdModule, "copy") })
-				if err := c.create("new"); !errors.Is(err, tree.ErrChanged) {
-					t.Errorf("got %v", err)
-				}
-				c.holds(createdModule + "=copy")
-			})
-			t.Run("an empty file that was made a moment ago", func(t *testing.T) {
-				c := newCreation(t)
-				c.run(w, "", "", nil)
-				if err := c.write(createdModule, ""); err != nil {
-					t.Fatal(err)
-				}
-				if err := c.create("new"); !errors.Is(err, tree.ErrReserved) || !errors.Is(err, tree.ErrNotWritable) {
-					t.Errorf("got %v", err)
-				}
-				c.holds(createdModule + "=")
-			})
-			t.Run("an empty file that is a leftover", func(t *testing.T) {
-				c := newCreation(t)
-				c.run(w, "", "", nil)
-				if err := c.write(createdModule, ""); err != nil {
-					t.Fatal(err)
-				}
-				c.age(createdModule)
-				if err := c.create("new"); err != nil {
-					t.Error(err)
-				}
-				c.holds(createdModule + "=new")
-			})
-			t.Run("a leftover that is written to while it is removed", func(t *testing.T) {
-				c := newCreation(t)
-				if err := c.write(createdModule, ""); err != nil {
-					t.Fatal(err)
-				}
-				c.age(createdModule)
-				renamed := false
-				c.faults.When(func(_ int, o treetest.Operation) error {
-					if slices.Contains(w.lacks, o.Name) {
-						return errors.ErrUnsupported
+				if test.taken {
+					if err := c.write(createdModule, test.content); err != nil {
+						t.Fatal(err)
 					}
-					if o.Name == "rename" && tree.IsTemporary(filepath.Base(o.Path)) && !renamed {
-						renamed = true
-						return c.write(createdModule, "copy")
-					}
-					return nil
-				})
-				if err := c.create("new"); !errors.Is(err, tree.ErrChanged) {
+				}
+				if test.old {
+					c.age(createdModule)
+				}
+				var happens func() error
+				if test.copied != "" {
+					happens = func() error { return c.write(createdModule, "copy") }
+				}
+				c.run(w, test.copied, test.path, happens)
+				if err := c.create("new"); !errors.Is(err, test.err) {
 					t.Errorf("got %v", err)
 				}
-				c.holds(createdModule + "=copy")
+				c.holds(createdModule + "=" + test.want)
 			})
-		})
+		}
 	}
 }
 
