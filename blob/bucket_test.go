@@ -71,21 +71,33 @@ func letters(size int) string {
 	return b.String()[:size]
 }
 
-func TestBucketIsAFileSystem(t *testing.T) {
-	localBuckets(t, func(t *testing.T, b *Bucket) {
-		names := []string{"a", "a-b", "dir/a", "dir/sub/b.txt", "dir-x/c", "empty"}
-		for _, name := range names {
-			put(t, b, name, strings.TrimPrefix(name, "empty"))
-		}
-		put(t, b, "large", letters(3*headSize+1))
-		if err := fstest.TestFS(b, append(names, "large")...); err != nil {
-			t.Error(err)
-		}
-	})
+// storeRules are the rules that every store keeps.
+var storeRules = map[string]func(*testing.T, *Bucket){
+	"a file system":                  testFileSystem,
+	"one content has one tag":        testTags,
+	"missing files":                  testMissingFiles,
+	"one of many creates":            testCreate,
+	"a write that fails":             testBrokenContent,
+	"copy and remove":                testCopy,
+	"reading anywhere":               testReading,
+	"a replaced object is not mixed": testReplaced,
 }
 
-func TestOneContentHasOneTag(t *testing.T) {
-	localBuckets(t, testTags)
+func TestLocalStores(t *testing.T) {
+	for name, test := range storeRules {
+		t.Run(name, func(t *testing.T) { localBuckets(t, test) })
+	}
+}
+
+func testFileSystem(t *testing.T, b *Bucket) {
+	names := []string{"a-b", "dir/a", "dir/sub/b.txt", "dir-x/c", "empty", "a b+c/ü.txt"}
+	for _, name := range names {
+		put(t, b, name, strings.TrimPrefix(name, "empty"))
+	}
+	put(t, b, "large", letters(3*headSize+1))
+	if err := fstest.TestFS(b, append(names, "large")...); err != nil {
+		t.Error(err)
+	}
 }
 
 func testTags(t *testing.T, b *Bucket) {
@@ -119,7 +131,8 @@ func testTags(t *testing.T, b *Bucket) {
 
 // Objects that a store sends with an encoding, which clients undo, are told from others.
 func TestStatTellsTheEncoding(t *testing.T) {
-	testEncodings(t, openBucket(t, options{url: "mem://"})) // folders keep no encodings
+	t.Run("mem", func(t *testing.T) { testEncodings(t, openBucket(t, options{url: "mem://"})) }) // folders keep no encodings
+	t.Run("S3", func(t *testing.T) { testEncodings(t, openBucket(t, options{url: newStore(t).url})) })
 }
 
 func testEncodings(t *testing.T, b *Bucket) {
@@ -194,12 +207,6 @@ func TestAnObjectHidesTheDirectoryOfItsName(t *testing.T) {
 	}
 }
 
-func TestMissingFiles(t *testing.T) {
-	localBuckets(t, func(t *testing.T, b *Bucket) {
-		testMissingFiles(t, b)
-	})
-}
-
 func testMissingFiles(t *testing.T, b *Bucket) {
 	put(t, b, "dir/a", "a")
 	_, stat := b.Stat("dir/b")
@@ -222,10 +229,6 @@ func testMissingFiles(t *testing.T, b *Bucket) {
 			t.Errorf("%q: %v, %v", name, open, create)
 		}
 	}
-}
-
-func TestOneOfManyCreates(t *testing.T) {
-	localBuckets(t, testCreate)
 }
 
 func testCreate(t *testing.T, b *Bucket) {
@@ -252,10 +255,6 @@ func testCreate(t *testing.T, b *Bucket) {
 	}
 }
 
-func TestAWriteThatFailsLeavesNothing(t *testing.T) {
-	localBuckets(t, testBrokenContent)
-}
-
 func testBrokenContent(t *testing.T, b *Bucket) {
 	broken := errors.New("the client went away")
 	for _, size := range []int{0, 10, 2 << 20} {
@@ -277,10 +276,6 @@ func testBrokenContent(t *testing.T, b *Bucket) {
 	}
 }
 
-func TestCopyAndRemove(t *testing.T) {
-	localBuckets(t, testCopy)
-}
-
 func testCopy(t *testing.T, b *Bucket) {
 	put(t, b, "a b+c/ü.txt", "content")
 	if err := b.Copy(t.Context(), "a b+c/ü.txt", "copy"); err != nil {
@@ -297,10 +292,6 @@ func testCopy(t *testing.T, b *Bucket) {
 	if content, err := fs.ReadFile(b, "copy"); string(content) != "content" || !slices.Equal(names, []string{"copy"}) {
 		t.Errorf("%q, %v, %q", content, err, names)
 	}
-}
-
-func TestReadingAnywhere(t *testing.T) {
-	localBuckets(t, testReading)
 }
 
 func testReading(t *testing.T, b *Bucket) {
@@ -342,10 +333,6 @@ func testReading(t *testing.T, b *Bucket) {
 	if n, err := r.ReadAt(make([]byte, 1), int64(len(want))); n != 0 || err != io.EOF {
 		t.Errorf("after the end: %d, %v", n, err)
 	}
-}
-
-func TestAReplacedObjectIsNeverMixed(t *testing.T) {
-	localBuckets(t, testReplaced)
 }
 
 func testReplaced(t *testing.T, b *Bucket) {

@@ -105,17 +105,15 @@ type file struct {
 	name   string
 	info   *info
 
-	mutex     sync.Mutex
-	closed    bool
-	offset    int64
-	window    window
-	ahead     int64 // how much ReadAt last read ahead
-	body      *body // of a sequential read; nil if there is none
-	bodyStart int64
-	bodyAt    int64
-	resumed   int          // number of times in a row
-	cached    *os.File     // nil: not in the cache
-	caching   *cacheWriter // nil: not being written to it
+	mutex   sync.Mutex
+	closed  bool
+	offset  int64
+	window  window
+	ahead   int64        // how much ReadAt last read ahead
+	body    *body        // of a sequential read; nil if there is none
+	resumed int          // number of times in a row
+	cached  *os.File     // nil: not in the cache
+	caching *cacheWriter // nil: not being written to it
 }
 
 // A window is a part of a file in memory.
@@ -182,7 +180,7 @@ func (f *file) read(p []byte) (int, error) {
 			return n, nil
 		}
 	}
-	if f.body == nil || f.bodyAt != f.offset {
+	if f.body == nil || f.body.at != f.offset {
 		if n := f.window.copy(p, f.offset); n > 0 {
 			return n, nil
 		}
@@ -193,7 +191,6 @@ func (f *file) read(p []byte) (int, error) {
 			return 0, err
 		}
 		n, err := f.body.Read(p)
-		f.bodyAt += int64(n)
 		if n > 0 {
 			return n, nil
 		}
@@ -201,7 +198,7 @@ func (f *file) read(p []byte) (int, error) {
 			continue
 		}
 		err = f.bucket.pathError(f.body.ctx, "read", f.name, noEOF(err))
-		if f.bodyAt-f.bodyStart >= headSize {
+		if f.body.at-f.body.start >= headSize {
 			f.resumed = 0
 		}
 		f.closeBody()
@@ -213,16 +210,13 @@ func (f *file) read(p []byte) (int, error) {
 
 // readOnFrom requests the bytes from an offset on, unless they are next in the body.
 func (f *file) readOnFrom(offset int64) error {
-	if f.body != nil && f.bodyAt == offset {
+	if f.body != nil && f.body.at == offset {
 		return nil
 	}
 	f.closeBody()
-	body, err := f.request(offset, -1)
-	if err != nil {
-		return err
-	}
-	f.body, f.bodyStart, f.bodyAt = body, offset, offset
-	return nil
+	var err error
+	f.body, err = f.request(offset, -1)
+	return err
 }
 
 func (f *file) closeBody() {
@@ -250,7 +244,7 @@ func (f *file) request(offset, length int64) (*body, error) {
 		return nil, err
 	}
 	w.pause()
-	return &body{r, ctx, w, b.patience.idle}, nil
+	return &body{r, ctx, w, b.patience.idle, offset, offset}, nil
 }
 
 // ReadAt implements io.ReaderAt.

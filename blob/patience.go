@@ -48,16 +48,19 @@ func (w *wait) stop() {
 // body reads a range of an object.
 type body struct {
 	io.ReadCloser
-	ctx  context.Context
-	wait *wait
-	idle time.Duration
+	ctx       context.Context
+	wait      *wait
+	idle      time.Duration
+	start, at int64 // where it begins in the object, and the next byte
 }
 
 // Read limits the time of the store, but not the time of the caller's client.
 func (b *body) Read(p []byte) (int, error) {
 	b.wait.renew(b.idle)
 	defer b.wait.pause()
-	return b.ReadCloser.Read(p)
+	n, err := b.ReadCloser.Read(p)
+	b.at += int64(n)
+	return n, err
 }
 
 // Close ends the request.

@@ -18,37 +18,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 )
 
-func TestS3IsAFileSystem(t *testing.T) {
-	b := openBucket(t, options{url: newStore(t).url, prefix: "team/x"})
-	names := []string{"a-b", "dir/a", "dir/sub/b.txt", "dir-x/c", "empty", "a b+c/ü.txt"}
-	for _, name := range names {
-		put(t, b, name, strings.TrimPrefix(name, "empty"))
-	}
-	put(t, b, "large", letters(3*headSize+1))
-	if err := fstest.TestFS(b, append(names, "large")...); err != nil {
-		t.Error(err)
-	}
-}
-
-// The rules for every store apply to S3.
 func TestS3(t *testing.T) {
-	for name, test := range map[string]func(*testing.T, *Bucket){
-		"one content has one tag":        testTags,
-		"encodings":                      testEncodings,
-		"missing files":                  testMissingFiles,
-		"one of many creates":            testCreate,
-		"a write that fails":             testBrokenContent,
-		"copy and remove":                testCopy,
-		"reading anywhere":               testReading,
-		"a replaced object is not mixed": testReplaced,
-	} {
-		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+	for name, test := range storeRules {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, openBucket(t, options{url: newStore(t).url}))
+			test(t, openBucket(t, options{url: newStore(t).url, prefix: "team/x"}))
 		})
 	}
 }
