@@ -38,41 +38,6 @@ var privateRules = []string{
 	"allow anonymous read open", "allow reader read secret", "allow stranger read other", "allow ann read *", "allow ann manage *",
 }
 
-// allPaths returns paths of every kind of page, for packages that exist and others. The name of
-// the namespace alone finds the public module, which requires a provider there.
-func allPaths(namespace string) []string {
-	m := "/modules/" + namespace + "/vault/aws"
-	return []string{
-		"/", "/browse/modules", "/browse/providers", "/browse/modules?namespace=" + namespace, "/search?q=vault", "/search?q=combination",
-		"/search/modules?q=vault+" + namespace, "/search/suggestions?q=vault+" + namespace, "/search/documentation?q=vault+" + namespace, "/search/providers?q=vault+" + namespace, "/_registry/report", "/modules/open/vpc/aws?tab=dependencies",
-		"/modules/" + namespace, "/modules/" + namespace + "/vault", "/providers/" + namespace, m + "/1.0.0/one", m + "/one",
-		m, m + "/latest", m + "/1.0.0", m + "/0.9.0", m + "/7.7.7", m + "?tab=inputs", m + "?tab=versions", m + "/1.0.0/submodules/x",
-		m + "/1.0.0/files/README.md", m + "/1.0.0/code/README.md", "/providers/" + namespace + "/hidden", "/providers/" + namespace + "/hidden/1.0.0",
-	}
-}
-
-func TestHiddenIsLikeAbsent(t *testing.T) {
-	s := siteOf(t, snapshotOf(t, privateTree(t)), privateRules...)
-	for _, user := range []string{"", "stranger"} {
-		there, absent := allPaths("secret"), allPaths("absent")
-		for i := range there {
-			a, b := s.get(there[i], user), s.get(absent[i], user)
-			bodyA, bodyB := a.Body.String(), strings.ReplaceAll(b.Body.String(), "absent", "secret")
-			if a.Code != b.Code || bodyA != bodyB {
-				t.Errorf("%q: %s is %d, %s is %d, and they differ in more than the name", user, there[i], a.Code, absent[i], b.Code)
-			}
-			if there[i] == absent[i] && a.Header().Get("Etag") != b.Header().Get("Etag") {
-				t.Errorf("%q: the validators of %s differ", user, there[i])
-			}
-			for _, secret := range []string{"leaked", "Opens with", "input_combination"} {
-				if strings.Contains(bodyA, secret) {
-					t.Errorf("%q: %s has %q", user, there[i], secret)
-				}
-			}
-		}
-	}
-}
-
 func TestWhoMayReadSeesIt(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, privateTree(t)), privateRules...)
 	for path, want := range map[string]string{

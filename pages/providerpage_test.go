@@ -265,18 +265,6 @@ func TestVersionsOfDocumentation(t *testing.T) {
 	}
 }
 
-// A hidden provider has no documentation either.
-func TestDocumentationOfWhatIsHidden(t *testing.T) {
-	s := siteOf(t, snapshotOf(t, siteTree(t)), "allow reader read acme/demo")
-	for user, want := range map[string]int{"": http.StatusUnauthorized, "stranger": http.StatusNotFound, "reader": http.StatusOK} {
-		for _, path := range []string{"/providers/acme/demo", "/providers/acme/demo/1.2.0/docs/resources/thing"} {
-			if w := s.get(path, user); w.Code != want || want != 200 && strings.Contains(w.Body.String(), "Schema") {
-				t.Errorf("%q: %s is %d, want %d", user, path, w.Code, want)
-			}
-		}
-	}
-}
-
 // with returns the first element with an attribute, or nil.
 func with(list []*html.Node, name, value string) *html.Node {
 	if i := slices.IndexFunc(list, func(n *html.Node) bool { return attr(n, name) == value }); i >= 0 {

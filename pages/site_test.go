@@ -270,15 +270,6 @@ func TestPagesBelowAPath(t *testing.T) {
 	}
 }
 
-// A mirrored module's package is found by its path in the tree.
-func TestMirroredModulesCanBeDownloaded(t *testing.T) {
-	s := siteOf(t, snapshotOf(t, siteTree(t)))
-	const archive = "/v1/modules/registry.terraform.io/acme/tags/null/1.0.0/archive.tar.gz"
-	if page := s.get("/registries/registry.terraform.io/modules/acme/tags/null", "").Body.String(); !strings.Contains(page, `href="`+archive+`"`) {
-		t.Errorf("there is no link to %s in %s", archive, page)
-	}
-}
-
 // Every link within the registry leads somewhere, except to pages of documentation that
 // another version may lack.
 func TestLinksLeadSomewhere(t *testing.T) {
