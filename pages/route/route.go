@@ -2,6 +2,7 @@
 package route
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"slices"
@@ -292,60 +293,47 @@ func (r Route) Path() string {
 			}
 		}
 	}
-	var b strings.Builder
-	add := func(segments ...string) {
-		for _, s := range segments {
-			for part := range strings.SplitSeq(s, "/") {
-				b.WriteByte('/')
-				b.WriteString(url.PathEscape(part))
-			}
-		}
+	a, kind := r.Address, "providers"
+	if a.IsModule() {
+		kind = "modules"
 	}
-	a := r.Address
+	var names []string
 	if a.Hostname != "" {
-		add("registries", string(a.Hostname))
+		names = append(names, "registries", string(a.Hostname))
 	}
-	switch {
-	case r.Kind == Place:
-		for _, s := range []string{r.Rest, a.Namespace, a.Name} {
-			if s != "" {
-				add(s)
-			}
-		}
-		return b.String()
-	case a.IsModule():
-		add("modules", a.Namespace, a.Name, a.System)
+	switch r.Kind {
+	case Place:
+		names = append(names, r.Rest, a.Namespace, a.Name)
+	case Lost:
+		names = append(names, kind, a.Namespace, a.Name, a.System, r.Rest)
 	default:
-		add("providers", a.Namespace, a.Name)
-	}
-	if r.Kind == Lost {
-		add(r.Rest)
-		return b.String()
-	}
-	deeper := r.Part != "" || r.Rest != "" || r.Kind == ModuleCode
-	switch {
-	case r.Version != "":
-		add(r.Version)
-	case r.Latest || deeper:
-		add("latest")
-	}
-	switch {
-	case r.Kind == ModuleFile:
-		add("files", r.Rest)
-	case r.Kind == ModuleCode && r.Rest == "":
-		add("code")
-	case r.Kind == ModuleCode:
-		add("code", r.Rest)
-	case r.Rest != "":
-		add(r.Rest)
-	case r.Part != "":
-		folder, name, _ := strings.Cut(r.Part, "/")
-		if folder == "modules" {
-			folder = "submodules"
+		version, below := r.Version, r.below()
+		if version == "" && (r.Latest || below != "") {
+			version = "latest"
 		}
-		add(folder, name)
+		names = append(names, kind, a.Namespace, a.Name, a.System, version, below)
+	}
+	var b strings.Builder
+	for segment := range strings.SplitSeq(strings.Join(names, "/"), "/") {
+		if segment != "" {
+			b.WriteString("/" + url.PathEscape(segment))
+		}
 	}
 	return b.String()
+}
+
+// below returns the path of a page below the version of its module or provider.
+func (r Route) below() string {
+	switch r.Kind {
+	case ModuleFile:
+		return "files/" + r.Rest
+	case ModuleCode:
+		return "code/" + r.Rest
+	}
+	if name, ok := strings.CutPrefix(r.Part, "modules/"); ok {
+		return "submodules/" + name
+	}
+	return cmp.Or(r.Part, r.Rest)
 }
 
 // WithVersion returns the route of another version of the same module or provider. It
