@@ -86,10 +86,11 @@ func (s Storage) visible() map[string]string {
 // eachFault calls do for each operation that may fail, until none does, and for each way in
 // which it may.
 func eachFault(t *testing.T, open func(t *testing.T) Storage, do func(s Storage, n int, fault error, fail func(fails func(n int) error)) (asked int)) {
+	all := open(t).Faults
 	for n := 1; ; n++ {
-		faults := open(t).Faults
+		faults := all
 		if testing.Short() {
-			faults = faults[n%len(faults):][:1]
+			faults = all[n%len(all):][:1]
 		}
 		for _, fault := range faults {
 			s := open(t)
