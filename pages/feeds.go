@@ -106,29 +106,15 @@ func (v *visit) newestAt(at address.Address) ([]address.Address, error) {
 	if err = errors.Join(err, withdrawnErr); err != nil {
 		return nil, err
 	}
-	var newest []handlers.Listed
-	var oldest time.Time // of those that stay
-	keep := func() {
-		slices.SortStableFunc(newest, func(a, b handlers.Listed) int { return b.Updated.Compare(a.Updated) })
-		if len(newest) > maxFed {
-			newest = newest[:maxFed]
-			oldest = newest[maxFed-1].Updated
+	lists := [][]handlers.Listed{modules, providers, withdrawn}
+	if v.route.Kind == route.Place {
+		for i := range lists {
+			lists[i] = listedAt(lists[i], at)
 		}
 	}
-	for _, list := range [][]handlers.Listed{modules, providers, withdrawn} {
-		for _, l := range list {
-			if l.Updated.Before(oldest) || v.route.Kind == route.Place && !isAt(l.Address, at) {
-				continue
-			}
-			if newest = append(newest, l); len(newest) > 2*maxFed {
-				keep()
-			}
-		}
-	}
-	keep()
 	var addresses []address.Address
 	known := make(map[address.Address]bool)
-	for _, l := range newest {
+	for _, l := range firsts(maxFed, func(a, b handlers.Listed) int { return b.Updated.Compare(a.Updated) }, lists...) {
 		if !known[l.Address] {
 			known[l.Address] = true
 			addresses = append(addresses, l.Address)
@@ -218,10 +204,4 @@ func (s *Site) origin(r *http.Request) string {
 		scheme = "https"
 	}
 	return scheme + "://" + string(s.Registry.Hostname(r))
-}
-
-// isAt reports whether an address lies at a place: a hostname, a namespace, or the modules of
-// one name.
-func isAt(a, at address.Address) bool {
-	return a.Hostname == at.Hostname && (at.Namespace == "" || a.Namespace == at.Namespace) && (at.Name == "" || a.Name == at.Name && a.IsModule())
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -125,21 +126,10 @@ func (v *visit) everything() (modules, providers []handlers.Listed, err error) {
 // newest returns the latest versions that were published last, with their kinds. Those of this
 // registry come first: a mirror may get a hundred others a day.
 func (v *visit) newest(lists ...[]handlers.Listed) []item {
-	var newest []handlers.Listed
 	mirrored := func(l handlers.Listed) int { return min(len(l.Address.Hostname), 1) }
-	later := func(a, b handlers.Listed) int {
+	newest := firsts(maxNewest, func(a, b handlers.Listed) int {
 		return cmp.Or(cmp.Compare(mirrored(a), mirrored(b)), b.Published.Compare(a.Published), a.Address.Compare(b.Address))
-	}
-	for _, list := range lists {
-		for _, l := range list {
-			if len(newest) == maxNewest && later(newest[maxNewest-1], l) <= 0 {
-				continue
-			}
-			at, _ := slices.BinarySearchFunc(newest, l, later)
-			newest = slices.Insert(newest, at, l)
-			newest = newest[:min(len(newest), maxNewest)]
-		}
-	}
+	}, lists...)
 	items := make([]item, len(newest))
 	for i, l := range newest {
 		kind := chip{Label: "provider"}
@@ -150,6 +140,22 @@ func (v *visit) newest(lists ...[]handlers.Listed) []item {
 		items[i].Chips = []chip{kind}
 	}
 	return items
+}
+
+// firsts returns the first entries of lists in an order. It looks at each entry once: there may be
+// thousands of them for each page.
+func firsts(most int, order func(a, b handlers.Listed) int, lists ...[]handlers.Listed) (found []handlers.Listed) {
+	for _, list := range lists {
+		for _, l := range list {
+			if len(found) == most && order(found[most-1], l) <= 0 {
+				continue
+			}
+			at := sort.Search(len(found), func(i int) bool { return order(l, found[i]) < 0 }) // after equal ones
+			found = slices.Insert(found, at, l)
+			found = found[:min(len(found), most)]
+		}
+	}
+	return found
 }
 
 // namespaces returns the namespaces with the most modules and providers.

@@ -48,7 +48,7 @@ func (v *visit) place() (*answer, error) {
 		p.Crumbs = nil
 		p.Heading = address.DisplayHostname(at.Hostname)
 	case at.Hostname != "":
-		p.Crumbs = append(p.Crumbs, link{address.DisplayHostname(at.Hostname), v.url(route.Route{Kind: route.Place, Address: address.Address{Hostname: at.Hostname}})})
+		p.Crumbs = append(p.Crumbs, v.registryCrumb(at.Hostname))
 	}
 	if at.Name != "" {
 		of := v.route
@@ -103,12 +103,7 @@ func (v *visit) nothingThere() (*answer, error) {
 // listAt lists what is at a place. An address without a namespace is all that is mirrored
 // from its hostname.
 func (v *visit) listAt(title, browse string, at address.Address, all []handlers.Listed) placeList {
-	var there []handlers.Listed
-	for _, l := range all {
-		if isAt(l.Address, at) {
-			there = append(there, l)
-		}
-	}
+	there := listedAt(all, at)
 	l := placeList{Title: title, Total: len(there)}
 	for _, i := range v.query.ordered(there)[:min(len(there), pageItems)] {
 		l.Items = append(l.Items, v.item(i))
@@ -117,6 +112,22 @@ func (v *visit) listAt(title, browse string, at address.Address, all []handlers.
 		l.All = withQuery(v.site.Path+browse, "namespace", at.Namespace, "registry", registryOf(at), "sort", v.query.sort)
 	}
 	return l
+}
+
+// listedAt returns the entries of a list that lie at a place.
+func listedAt(all []handlers.Listed, at address.Address) (there []handlers.Listed) {
+	for _, l := range all {
+		if isAt(l.Address, at) {
+			there = append(there, l)
+		}
+	}
+	return there
+}
+
+// isAt reports whether an address lies at a place: a hostname, a namespace, or the modules of
+// one name.
+func isAt(a, at address.Address) bool {
+	return a.Hostname == at.Hostname && (at.Namespace == "" || a.Namespace == at.Namespace) && (at.Name == "" || a.Name == at.Name && a.IsModule())
 }
 
 // lost answers for a path below a module or provider that is no page of it. Who sees the
