@@ -21,17 +21,23 @@ func (v *visit) registryCrumb(hostname svchost.Hostname) link {
 	return link{address.DisplayHostname(hostname), v.url(route.Route{Kind: route.Place, Address: address.Address{Hostname: hostname}})}
 }
 
+// crumbs returns the way to the namespace of a module or provider.
+func (v *visit) crumbs(kind string) []link {
+	a := v.route.Address
+	crumbs := []link{{kind, v.site.Path + "/browse/" + kind}}
+	if a.Hostname != "" {
+		crumbs = append(crumbs, v.registryCrumb(a.Hostname))
+	}
+	return append(crumbs, link{a.Namespace, v.url(namespaceRoute(a, kind))})
+}
+
 func (m *moduleView) heading() (heading, error) {
 	a := m.route.Address
 	h := heading{Menu: m.menu(), Notices: m.notices(), Tabs: m.tabs()}
 	if m.lacking != nil {
 		h.Notices = append([]notice{*m.lacking}, h.Notices...)
 	}
-	h.Crumbs = []link{{"modules", m.site.Path + "/browse/modules"}}
-	if a.Hostname != "" {
-		h.Crumbs = append(h.Crumbs, m.registryCrumb(a.Hostname))
-	}
-	h.Crumbs = append(h.Crumbs, link{a.Namespace, m.url(namespaceRoute(a, "modules"))})
+	h.Crumbs = m.crumbs("modules")
 	h.Before, h.Name, h.After = a.Namespace+"/", a.Name, "/"+a.System
 	if m.shown.Path == "" {
 		h.Crumbs = append(h.Crumbs, link{a.Name, ""}, link{a.System, ""})

@@ -98,25 +98,17 @@ func (m *moduleView) answer() (*answer, error) {
 	p.sidebar = m.sidebar()
 	switch p.Tab {
 	case tabReadme:
-		if p.Readme, p.Outline, err = m.readme(); err != nil {
-			return nil, err
-		}
+		p.Readme, p.Outline, err = m.readme()
 	case tabInputs:
-		if err = m.describe(func(render func(string) prose) { p.Inputs = m.inputs(render) }); err != nil {
-			return nil, err
-		}
+		err = m.describe(func(render func(string) prose) { p.Inputs = m.inputs(render) })
 	case tabOutputs:
-		if err = m.describe(func(render func(string) prose) { p.Outputs = m.outputs(render) }); err != nil {
-			return nil, err
-		}
+		err = m.describe(func(render func(string) prose) { p.Outputs = m.outputs(render) })
 	case tabResources:
 		p.Resources = m.resources()
 	case tabDependencies:
 		p.Dependencies = m.dependencies()
 	case tabUsedBy:
-		if p.UsedBy, err = m.usedBy(m.latest.Version, m.module.Numbers()); err != nil {
-			return nil, err
-		}
+		p.UsedBy, err = m.usedBy(m.latest.Version, m.module.Numbers())
 	case tabSubmodules:
 		p.Submodules = m.parts(m.whole.Submodules)
 	case tabExamples:
@@ -124,9 +116,10 @@ func (m *moduleView) answer() (*answer, error) {
 	case tabVersions:
 		p.Versions = m.versions()
 	case tabChanges:
-		if p.Changes, err = m.comparison(); err != nil {
-			return nil, err
-		}
+		p.Changes, err = m.comparison()
+	}
+	if err != nil {
+		return nil, err
 	}
 	at := slices.IndexFunc(p.Tabs, func(t tab) bool { return t.Current })
 	if at < 0 {

@@ -73,11 +73,12 @@ func (p *providerView) answer() (*answer, error) {
 	case tabVersions:
 		model.Versions = p.versions()
 	case tabUsedBy:
-		if model.UsedBy, err = p.usedBy(p.latest.Version, p.provider.Numbers()); err != nil {
-			return nil, err
-		}
+		model.UsedBy, err = p.usedBy(p.latest.Version, p.provider.Numbers())
 	default:
-		return nil, fs.ErrNotExist
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
 	}
 	if at := slices.IndexFunc(model.Tabs, func(t tab) bool { return t.Current }); at > 0 || p.docs != nil {
 		model.Title = model.Tabs[at].Text + " · " + model.Title
@@ -88,12 +89,7 @@ func (p *providerView) answer() (*answer, error) {
 func (p *providerView) heading() heading {
 	a := p.route.Address
 	h := heading{Before: a.Namespace + "/", Name: a.Name, Menu: p.menu(), Notices: p.notices(), Tabs: p.tabs()}
-	browse := p.site.Path + "/browse/providers"
-	h.Crumbs = []link{{"providers", browse}}
-	if a.Hostname != "" {
-		h.Crumbs = append(h.Crumbs, p.registryCrumb(a.Hostname))
-	}
-	h.Crumbs = append(h.Crumbs, link{a.Namespace, p.url(namespaceRoute(a, "providers"))})
+	h.Crumbs = p.crumbs("providers")
 	if p.deep() {
 		h.Crumbs = append(h.Crumbs, link{a.Name, p.url(p.route.WithVersion(p.route.Version))})
 		return h
