@@ -111,13 +111,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Add("Vary", "Accept")
 	}
 	if normal := s.Path + rt.Path(); normal != r.URL.EscapedPath() {
-		switch tab := rt.CutPart(escaped); {
-		case tab != "":
-			normal = withQuery(normal, "tab", tab, "format", r.URL.Query().Get("format"))
-		case r.URL.RawQuery != "":
-			normal += "?" + r.URL.RawQuery
-		}
-		s.write(w, r, &answer{status: http.StatusPermanentRedirect, location: normal})
+		s.write(w, r, &answer{status: http.StatusPermanentRedirect, location: normal + queryOf(rt, escaped, r.URL)})
 		return true
 	}
 	if rt.Kind == route.Asset {
@@ -150,6 +144,17 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	}
 	s.write(w, r, a)
 	return true
+}
+
+// queryOf returns the query with which a path in another spelling is redirected.
+func queryOf(rt route.Route, escaped string, u *url.URL) string {
+	if tab := rt.CutPart(escaped); tab != "" {
+		return withQuery("", "tab", tab, "format", u.Query().Get("format"))
+	}
+	if u.RawQuery != "" {
+		return "?" + u.RawQuery
+	}
+	return ""
 }
 
 // A visit is a request for a page, with the View of what it may see.
