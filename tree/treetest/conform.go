@@ -85,7 +85,7 @@ func (s Storage) visible() map[string]string {
 
 // eachFault calls do for each operation that may fail, until none does, and for each way in
 // which it may.
-func eachFault(t *testing.T, open func(t *testing.T) Storage, do func(s Storage, n int, fault error, fail func(fails func(n int) error)) (asked int)) {
+func eachFault(t *testing.T, open func(t *testing.T) Storage, do func(s Storage, n int, fault error) (asked int)) {
 	all := open(t).Faults
 	for n := 1; ; n++ {
 		faults := all
@@ -94,7 +94,7 @@ func eachFault(t *testing.T, open func(t *testing.T) Storage, do func(s Storage,
 		}
 		for _, fault := range faults {
 			s := open(t)
-			if asked := do(s, n, fault, s.Fail); asked < n || t.Failed() {
+			if asked := do(s, n, fault); asked < n || t.Failed() {
 				return
 			}
 		}

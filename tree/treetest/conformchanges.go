@@ -98,7 +98,7 @@ func conformChanges(t *testing.T, open func(t *testing.T) Storage) {
 		},
 	} {
 		t.Run(row.rule, func(t *testing.T) {
-			eachFault(t, open, func(s Storage, n int, fault error, fail func(func(int) error)) (asked int) {
+			eachFault(t, open, func(s Storage, n int, fault error) (asked int) {
 				s.put(row.before).put(row.hidden)
 				check := func(when string) {
 					now := s.visible()
@@ -109,7 +109,7 @@ func conformChanges(t *testing.T, open func(t *testing.T) Storage) {
 						t.Errorf("operation %d fails with %v: %s there are %q", n, fault, when, now)
 					}
 				}
-				fail(func(now int) error {
+				s.Fail(func(now int) error {
 					asked = now
 					check("meanwhile")
 					if now == n {
@@ -118,7 +118,7 @@ func conformChanges(t *testing.T, open func(t *testing.T) Storage) {
 					return nil
 				})
 				err := row.change(t.Context(), s.Tree)
-				fail(nil)
+				s.Fail(nil)
 				check("afterwards")
 				now := s.visible()
 				for name := range row.after {

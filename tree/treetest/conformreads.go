@@ -155,9 +155,9 @@ func conformFailedReads(t *testing.T, open func(t *testing.T) Storage) {
 		}},
 	} {
 		t.Run(row.rule, func(t *testing.T) {
-			eachFault(t, open, func(s Storage, n int, fault error, fail func(func(int) error)) (asked int) {
+			eachFault(t, open, func(s Storage, n int, fault error) (asked int) {
 				s.put(map[string]string{"providers/" + demoFile: "content", "providers/acme/other/registry.hcl": "x"})
-				fail(func(now int) error {
+				s.Fail(func(now int) error {
 					asked = now
 					if now == n {
 						return fault
@@ -165,7 +165,7 @@ func conformFailedReads(t *testing.T, open func(t *testing.T) Storage) {
 					return nil
 				})
 				got, err := row.read(s.Tree)
-				fail(nil)
+				s.Fail(nil)
 				switch {
 				case err == nil && got != row.want:
 					t.Errorf("operation %d fails with %v: it is %q", n, fault, got)
