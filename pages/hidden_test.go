@@ -122,6 +122,7 @@ var (
 
 // everyPath returns paths of all pages and of the whole API.
 func everyPath() []string {
+	registries := []string{"", "/registries/registry.terraform.io", "/registries/vault.example.org", "/registries/registry.example.com", "/registries/nowhere.example.net"}
 	paths := []string{
 		"/", "/browse/modules", "/browse/modules?offset=30", "/browse/modules?offset=31", "/browse/modules?offset=900", "/browse/modules?namespace=open",
 		"/browse/modules?namespace=secret", "/browse/modules?provider=google", "/browse/modules?registry=-", "/browse/modules?registry=vault.example.org",
@@ -131,7 +132,7 @@ func everyPath() []string {
 		"/v1/modules", "/v1/modules?limit=1", "/v1/modules?limit=31", "/v1/modules?limit=30&offset=1", "/v1/modules?provider=google",
 		"/v1/providers", "/v1/providers?limit=1", "/v1/providers?offset=1",
 	}
-	for _, registry := range []string{"", "/registries/registry.terraform.io", "/registries/vault.example.org", "/registries/registry.example.com", "/registries/nowhere.example.net"} {
+	for _, registry := range registries {
 		for _, place := range []string{"", "/modules/open", "/modules/open/vpc", "/modules/open/hidden", "/modules/secret", "/modules/secret/vault", "/providers/open", "/providers/secret", "/modules/secret/vault/aws/one", "/modules/open/vpc/aws/one", "/providers/open/demo/one"} {
 			if registry+place != "" {
 				paths = append(paths, registry+place)
@@ -141,7 +142,7 @@ func everyPath() []string {
 	for _, q := range []string{"vault", "combination", "word", "cidr", "zone", "secret", "open", "hidden", "vault.example.org", "demo_thing", "thing", "open/demo", "open/vpc/aws", "secret/vault/aws", "vualt", "combinatoin", "aws", "null", "leaked", "google"} {
 		paths = append(paths, "/search?q="+q, "/search/modules?q="+q+"&offset=1", "/search/providers?q="+q, "/search/documentation?q="+q, "/search/suggestions?q="+q, "/search?namespace=open&q="+q, "/v1/modules/search?limit=2&q="+q, "/v1/providers/search?q="+q)
 	}
-	for _, registry := range []string{"", "/registries/registry.terraform.io", "/registries/vault.example.org", "/registries/registry.example.com", "/registries/nowhere.example.net"} {
+	for _, registry := range registries {
 		for _, m := range []string{"open/vpc/aws", "open/vpc/google", "open/hidden/aws", "secret/vault/aws", "secret/withdrawn/aws", "secret/broken/aws", "secret/nothing/aws", "SECRET/Vault/aws"} {
 			m = registry + "/modules/" + m
 			for _, version := range []string{"", "/latest", "/0.1.0", "/0.2.0", "/0.9.0", "/1.0.0", "/v1.0.0", "/2.0.0", "/3.0.0", "/7.0.0"} {
@@ -358,15 +359,7 @@ func (s *Site) allocations(path, user string) float64 {
 
 // ask sends a request to the registry and its pages, as a site does.
 func (s *Site) ask(method, path, host, user string, header ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, nil)
-	r.Host = host
-	if user != "" {
-		r.SetBasicAuth(user, "")
-	}
-	for i := 0; i+1 < len(header); i += 2 {
-		r.Header.Set(header[i], header[i+1])
-	}
-	w := httptest.NewRecorder()
+	r, w := requestOf(method, path, host, user, header...), httptest.NewRecorder()
 	if s.Registry.ServeHTTP(w, r) {
 		return w
 	}

@@ -20,6 +20,13 @@ import (
 func logOf(t *testing.T, entries ...string) *tlog.Log {
 	t.Helper()
 	l := tlogtest.New(t).MustOpen(t)
+	enter(t, l, entries...)
+	return l
+}
+
+// enter adds entries to a log.
+func enter(t *testing.T, l *tlog.Log, entries ...string) {
+	t.Helper()
 	var leaves []tlog.Leaf
 	for _, text := range entries {
 		if !strings.HasPrefix(text, "withdrawn") {
@@ -34,7 +41,6 @@ func logOf(t *testing.T, entries ...string) *tlog.Log {
 	if err := l.Append(t.Context(), leaves...); err != nil {
 		t.Fatal(err)
 	}
-	return l
 }
 
 // The page of the log has the signed checkpoint, and the latest entries that its visitor may

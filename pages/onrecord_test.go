@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -9,7 +8,6 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
-	"github.com/caddy-terraform/caddy-terraform-registry/tlog/tlogtest"
 )
 
 // A version is offered before its entry is in the log. Pages that were seen meanwhile have the
@@ -17,7 +15,7 @@ import (
 func TestPagesHaveTheEntryOfTheirVersionOnceThereIsOne(t *testing.T) {
 	files := indextest.New(t).Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	l := tlogtest.New(t).MustOpen(t)
+	l := logOf(t)
 	site := siteOf(t, snapshotOf(t, files))
 	site.Registry.Log = func() *tlog.Log { return l }
 	paths := []string{"/modules/acme/vpc/aws", "/modules/acme/vpc/aws/1.0.0?tab=inputs", "/providers/acme/demo/1.0.0?tab=packages"}
@@ -26,25 +24,11 @@ func TestPagesHaveTheEntryOfTheirVersionOnceThereIsOne(t *testing.T) {
 			t.Errorf("%s has an entry that is not there", path)
 		}
 	}
-	for _, what := range []string{"module acme/vpc/aws 1.0.0", "provider acme/demo 1.0.0 linux_amd64"} {
-		enter(t, l, "offered 2026-01-01T00:00:00Z "+what)
-	}
+	enter(t, l, "offered 2026-01-01T00:00:00Z module acme/vpc/aws 1.0.0", "offered 2026-01-01T00:00:00Z provider acme/demo 1.0.0 linux_amd64")
 	for _, path := range paths {
 		if !strings.Contains(textIn(parse(t, site.get(path, ""))), "On record") {
 			t.Errorf("%s lacks the entry", path)
 		}
-	}
-}
-
-// enter adds an entry to a log.
-func enter(t *testing.T, l *tlog.Log, what string) {
-	t.Helper()
-	leaf, err := tlog.ParseLeaf(what + fmt.Sprintf(" h1:%s= zh:%064x %032x", strings.Repeat("A", 43), 1, 1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Append(t.Context(), leaf); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -55,9 +39,7 @@ func TestWhereAVersionIsOnRecord(t *testing.T) {
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
 	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", ""))
-	l := tlogtest.New(t).MustOpen(t)
-	enter(t, l, "found 2026-01-01T00:00:00Z module acme/vpc/aws 1.0.0")
-	enter(t, l, "offered 2026-01-01T00:00:00Z provider acme/demo 1.0.0 linux_amd64")
+	l := logOf(t, "found 2026-01-01T00:00:00Z module acme/vpc/aws 1.0.0", "offered 2026-01-01T00:00:00Z provider acme/demo 1.0.0 linux_amd64")
 	for _, test := range []struct {
 		rule, path string
 		rules      []string
