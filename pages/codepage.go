@@ -283,10 +283,9 @@ func codeHTML(language string, a snippet.Adapted) (_ template.HTML, numbered int
 	var b strings.Builder
 	for i, line := range markdown.Lines(language, a.Text) {
 		_, changed := a.Sources[i]
-		switch {
-		case a.Added[i]:
+		if a.Added[i] {
 			b.WriteString(`<span class="adapted">`)
-		default:
+		} else {
 			numbered++
 			id := strconv.Itoa(numbered)
 			b.WriteString(`<span id="L` + id)

@@ -37,7 +37,7 @@ const MaxEntries = 50
 // Encode returns the feed as a document.
 func (f Feed) Encode() ([]byte, error) {
 	d := document{
-		ID: f.ID, Title: f.Title, Subtitle: f.Note, Author: person{f.Author}, Updated: stamp(time.Time{}),
+		ID: f.ID, Title: f.Title, Subtitle: f.Note, Author: f.Author, Updated: stamp(time.Time{}),
 		Links: []link{{Rel: "self", Href: f.Self, Type: "application/atom+xml"}, {Rel: "alternate", Href: f.About, Type: "text/html"}},
 	}
 	for i, e := range f.Entries {
@@ -70,7 +70,7 @@ type document struct {
 	Title    string   `xml:"title"`
 	Updated  string   `xml:"updated"`
 	Subtitle string   `xml:"subtitle,omitempty"`
-	Author   person   `xml:"author"`
+	Author   string   `xml:"author>name"`
 	Links    []link   `xml:"link"`
 	Entries  []entry  `xml:"entry"`
 }
@@ -82,10 +82,6 @@ type entry struct {
 	Link     link     `xml:"link"`
 	Category category `xml:"category"`
 	Content  content  `xml:"content"`
-}
-
-type person struct {
-	Name string `xml:"name"`
 }
 
 type link struct {
