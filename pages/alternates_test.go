@@ -12,14 +12,10 @@ import (
 func TestListForAgents(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	w := s.get("/llms.txt", "")
-	for _, want := range []string{
+	checkText(t, "/llms.txt", w.Body.String(), []string{
 		"# registry.example.com\n", "\n## Modules\n", "- [acme/vpc/aws](/modules/acme/vpc/aws?format=md): A network.", "\n## Providers\n",
 		"- [registry.terraform.io/hashicorp/null](/registries/registry.terraform.io/providers/hashicorp/null?format=md)",
-	} {
-		if !strings.Contains(w.Body.String(), want) {
-			t.Errorf("it lacks %q:\n%s", want, w.Body)
-		}
-	}
+	}, nil)
 	private := siteOf(t, snapshotOf(t, privateTree(t)), "allow alice read *")
 	if w := private.get("/llms.txt", ""); w.Code != http.StatusUnauthorized {
 		t.Errorf("of a private registry: %d", w.Code)

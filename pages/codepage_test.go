@@ -96,16 +96,7 @@ func TestCodePages(t *testing.T) {
 			t.Errorf("%s: %d, not %d", test.rule, w.Code, test.status)
 			continue
 		}
-		for _, want := range test.want {
-			if !strings.Contains(body, want) {
-				t.Errorf("%s: there is no %s in\n%s", test.rule, want, body)
-			}
-		}
-		for _, lack := range test.lack {
-			if strings.Contains(body, lack) {
-				t.Errorf("%s: there is %s", test.rule, lack)
-			}
-		}
+		checkText(t, test.rule, body, test.want, test.lack)
 		if test.status == http.StatusOK && !strings.Contains(w.Header().Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: its policy is %s", test.rule, w.Header().Get("Content-Security-Policy"))
 		}
@@ -208,12 +199,7 @@ func TestChangesAreBounded(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			files := indextest.New(t).Write("modules/acme/net/aws/1.0.0/main.tf", "# a module").Write("modules/acme/net/aws/1.1.0/main.tf", test.added)
 			body := siteOf(t, snapshotOf(t, files)).get(net+"?tab=changes", "").Body.String()
-			if !strings.Contains(body, test.said) {
-				t.Error("nothing says that some are left out")
-			}
-			if !strings.Contains(body, test.listed) {
-				t.Errorf("%s is left out", test.listed)
-			}
+			checkText(t, test.rule, body, []string{test.said, test.listed}, nil)
 		})
 	}
 }

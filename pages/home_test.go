@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/net/html/atom"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
@@ -53,17 +51,7 @@ func TestTheHomePageStandsIn(t *testing.T) {
 			if test.origins != nil {
 				s.Registry.Upstream = originsOnly{origins: test.origins}
 			}
-			text := textIn(elements(parse(t, s.get("/", test.user)), atom.Main)[0])
-			for _, want := range test.want {
-				if !strings.Contains(text, want) {
-					t.Errorf("there is no %s in\n%s", want, text)
-				}
-			}
-			for _, lack := range test.lack {
-				if strings.Contains(text, lack) {
-					t.Errorf("there is %s in\n%s", lack, text)
-				}
-			}
+			checkText(t, "/", mainOf(t, s.get("/", test.user)), test.want, test.lack)
 		})
 	}
 }

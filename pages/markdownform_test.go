@@ -73,16 +73,7 @@ func TestPagesAsMarkdown(t *testing.T) {
 		if tag := by.Header().Get("ETag"); tag != "" && tag == page.Header().Get("ETag") {
 			t.Errorf("%s has one validator for both formats", path)
 		}
-		for _, part := range want {
-			if !strings.Contains(by.Body.String(), part) {
-				t.Errorf("%s lacks %q:\n%s", path, part, by.Body)
-			}
-		}
-		for _, part := range []string{"<", "Skip to content", "Colours"} {
-			if strings.Contains(by.Body.String(), part) {
-				t.Errorf("%s has %q:\n%s", path, part, by.Body)
-			}
-		}
+		checkText(t, path, by.Body.String(), want, []string{"<", "Skip to content", "Colours"})
 	}
 	// Files of packages, assets and feeds have one form.
 	for _, path := range []string{"/modules/acme/vpc/aws/latest/files/README.md", "/feed.atom", "/llms.txt"} {

@@ -67,12 +67,7 @@ withdrawn "0.9.0" {
 // saysAll checks that a page has texts, in its text one after another or in attributes.
 func saysAll(t *testing.T, w *httptest.ResponseRecorder, want ...string) {
 	t.Helper()
-	text := textIn(parse(t, w))
-	for _, part := range want {
-		if !strings.Contains(text, part) && !strings.Contains(w.Body.String(), part) {
-			t.Errorf("there is no %q in\n%s", part, text)
-		}
-	}
+	checkText(t, "the page", textIn(parse(t, w))+"\n"+w.Body.String(), want, nil)
 }
 
 func TestPathsOfProviders(t *testing.T) {
@@ -142,11 +137,7 @@ func TestProviderOverview(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			w := s.get(test.path, "")
 			saysAll(t, w, test.want...)
-			for _, no := range test.lack {
-				if strings.Contains(textIn(elements(parse(t, w), atom.Main)[0]), no) {
-					t.Errorf("it says %q", no)
-				}
-			}
+			checkText(t, test.path, mainOf(t, w), nil, test.lack)
 		})
 	}
 }
@@ -246,12 +237,7 @@ func TestDocumentationMenu(t *testing.T) {
 // A version links to the same page of the other versions that have documentation.
 func TestVersionsOfDocumentation(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
-	body := s.get("/providers/acme/demo/1.2.0/docs/guides/start", "").Body.String()
-	for _, want := range []string{`href="/providers/acme/demo/1.1.0/docs/guides/start"`, `href="/providers/acme/demo/1.0.0"`} {
-		if !strings.Contains(body, want) {
-			t.Errorf("there is no %s", want)
-		}
-	}
+	saysAll(t, s.get("/providers/acme/demo/1.2.0/docs/guides/start", ""), `href="/providers/acme/demo/1.1.0/docs/guides/start"`, `href="/providers/acme/demo/1.0.0"`)
 	for path, want := range map[string][]string{
 		"/providers/acme/demo/1.1.0/docs/resources/thing": {"The documentation of version 1.1.0 does not have this page. This is its overview. This page in 1.2.0", "All 1 page", `href="/providers/acme/demo/latest/docs/resources/thing"`},
 		"/providers/acme/demo/1.1.0/docs/resources/never": {"The documentation of version 1.1.0 does not have this page. This is its overview.", `href="/providers/acme/demo/1.1.0/docs/guides/start"`},

@@ -157,6 +157,27 @@ func parse(t *testing.T, w *httptest.ResponseRecorder) *html.Node {
 	return n
 }
 
+// mainOf returns the text of what a page is about.
+func mainOf(t *testing.T, w *httptest.ResponseRecorder) string {
+	t.Helper()
+	return textIn(elements(parse(t, w), atom.Main)[0])
+}
+
+// checkText checks that a text has all that is wanted, and nothing that it should lack.
+func checkText(t *testing.T, of, text string, want, lack []string) {
+	t.Helper()
+	for _, part := range want {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q:\n%s", of, part, text)
+		}
+	}
+	for _, part := range lack {
+		if strings.Contains(text, part) {
+			t.Errorf("%s has %q:\n%s", of, part, text)
+		}
+	}
+}
+
 func TestPathsOfThePages(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	for _, test := range []struct {
@@ -472,17 +493,7 @@ func TestVersionsSayWhatTheyAre(t *testing.T) {
 		{"any two can be compared", "/modules/acme/vpc/aws/1.3.0?tab=changes&from=1.4.0", []string{"What changed after 1.3.0", "No breaking changes.", "input zones"}, []string{"1 breaking change"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			text := textIn(elements(parse(t, s.get(test.path, "")), atom.Main)[0])
-			for _, want := range test.want {
-				if !strings.Contains(text, want) {
-					t.Errorf("there is no %q in\n%s", want, text)
-				}
-			}
-			for _, lack := range test.lack {
-				if strings.Contains(text, lack) {
-					t.Errorf("there is %q in\n%s", lack, text)
-				}
-			}
+			checkText(t, test.path, mainOf(t, s.get(test.path, "")), test.want, test.lack)
 		})
 	}
 }
@@ -506,15 +517,7 @@ func TestVersionsSayThatTheirBytesHaveChanged(t *testing.T) {
 		"/providers/acme/demo/1.0.0":  "The package for linux_amd64 has changed.",
 		"/modules/acme/vpc/aws/1.0.0": "The files of this version have changed.",
 	} {
-		text := textIn(elements(parse(t, s.get(path, "")), atom.Main)[0])
-		if !strings.Contains(text, want) {
-			t.Errorf("%s: there is no %q in\n%s", path, want, text)
-		}
-		for _, private := range []string{zip, "modules/acme/vpc/aws/1.0.0/main.tf"} {
-			if strings.Contains(text, private) {
-				t.Errorf("%s: there is the path %s", path, private)
-			}
-		}
+		checkText(t, path, mainOf(t, s.get(path, "")), []string{want}, []string{zip, "modules/acme/vpc/aws/1.0.0/main.tf"})
 	}
 }
 
@@ -530,27 +533,13 @@ func TestModulesSayWhatIsWrongWithThem(t *testing.T) {
 		". Its publisher also has to correct more.tf:1, which", "elsewhere in this file.This version has",
 		"This version has secrets in it.", "It contains terraform.tfstate (state), which everyone who downloads the module gets: pack it without.",
 	}
-	for path, has := range map[string]bool{"/modules/acme/vpc/aws/1.0.0": true, "/modules/acme/vpc/aws/1.1.0": false} {
-		text := textIn(elements(parse(t, s.get(path, "")), atom.Main)[0])
-		for _, want := range wants {
-			if strings.Contains(text, want) != has {
-				t.Errorf("%s: there is, or is no, %q in\n%s", path, want, text)
-			}
-		}
-		if strings.Contains(text, "a.tfvars") {
-			t.Errorf("%s: it names a.tfvars", path)
-		}
-	}
+	checkText(t, "a broken one", mainOf(t, s.get("/modules/acme/vpc/aws/1.0.0", "")), wants, []string{"a.tfvars"})
+	checkText(t, "another", mainOf(t, s.get("/modules/acme/vpc/aws/1.1.0", "")), nil, append(wants, "a.tfvars"))
 }
 
 func TestARegistryBegins(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, indextest.New(t)))
-	text := textIn(parse(t, s.get("/", "")))
-	for _, want := range []string{"Nothing here yet", "modules/NAMESPACE/NAME/SYSTEM/1.0.0.tar.gz", "providers/NAMESPACE/TYPE/1.0.0/"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("there is no %q in\n%s", want, text)
-		}
-	}
+	checkText(t, "/", mainOf(t, s.get("/", "")), []string{"Nothing here yet", "modules/NAMESPACE/NAME/SYSTEM/1.0.0.tar.gz", "providers/NAMESPACE/TYPE/1.0.0/"}, nil)
 	none := &Site{Registry: &handlers.Registry{Snapshot: func() *index.Snapshot { return nil }}}
 	if w := none.get("/", ""); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("before the first scan: %d, %v", w.Code, w.Header())

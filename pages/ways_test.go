@@ -109,15 +109,8 @@ func TestChangesOfWhatCouldBeRead(t *testing.T) {
 				Write("modules/acme/vpc/aws/1.1.0/main.tf", "variable \"cidr\" {}\nvariable \"new\" {}\n").
 				Write("modules/acme/vpc/aws/1.1.0/modules/a/main.tf", "variable \"old\" {}\n").
 				Write("modules/acme/vpc/aws/1.1.0/"+test.broken, "variable \"old\" {\n")
-			main := textIn(elements(parse(t, siteOf(t, snapshotOf(t, files)).get("/modules/acme/vpc/aws?tab=changes", "")), atom.Main)[0])
-			for _, want := range []string{"Parts of these versions could not be read.", "input new"} {
-				if !strings.Contains(main, want) {
-					t.Errorf("there is no %q in\n%s", want, main)
-				}
-			}
-			if strings.Contains(main, "calls for a new major version") {
-				t.Errorf("it is judged:\n%s", main)
-			}
+			main := mainOf(t, siteOf(t, snapshotOf(t, files)).get("/modules/acme/vpc/aws?tab=changes", ""))
+			checkText(t, "changes", main, []string{"Parts of these versions could not be read.", "input new"}, []string{"calls for a new major version"})
 		})
 	}
 }
@@ -161,12 +154,7 @@ func TestNamesBreakBetweenTheirParts(t *testing.T) {
 // A release can be locked with the hashes of all its packages, under the address that clients use.
 func TestTheBlockOfALockFileIsOnThePage(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
-	text := textIn(parse(t, s.get("/providers/acme/demo?tab=packages", "")))
-	for _, want := range []string{`provider "registry.example.com/acme/demo" {`, `"h1:`, `"zh:`} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the page has no %s:\n%s", want, text)
-		}
-	}
+	checkText(t, "packages", mainOf(t, s.get("/providers/acme/demo?tab=packages", "")), []string{`provider "registry.example.com/acme/demo" {`, `"h1:`, `"zh:`}, nil)
 }
 
 // An origin has everything of a hostname. Whatever else is asked of it is a mistake.
