@@ -59,12 +59,17 @@ func (f atomFeed) titles() (titles []string) {
 	return titles
 }
 
+func setTime(t *testing.T, files *indextest.Tree, name string, at time.Time) {
+	t.Helper()
+	if err := files.Fs.Chtimes(name, at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestFeeds(t *testing.T) {
 	files := siteTree(t)
 	changed := indextest.Born.Add(48 * time.Hour).Truncate(time.Second)
-	if err := files.Fs.Chtimes("modules/acme/vpc/aws/registry.hcl", changed, changed); err != nil {
-		t.Fatal(err)
-	}
+	setTime(t, files, "modules/acme/vpc/aws/registry.hcl", changed)
 	s := siteOf(t, snapshotOf(t, files))
 	f := s.feed(t, "/modules/acme/vpc/aws/feed.atom", "")
 	for _, want := range []string{
@@ -120,13 +125,8 @@ func TestFeeds(t *testing.T) {
 func TestAFeedHasTheNewestEntries(t *testing.T) {
 	files := indextest.New(t)
 	for n := range 60 {
-		name := "modules/acme/vpc/aws/1." + string(rune('0'+n/10)) + string(rune('0'+n%10)) + ".0/main.tf"
-		name = strings.Replace(name, "/1.0", "/1.", 1)
-		files.Write(name, "# a module")
-		at := indextest.Born.Add(time.Duration(n) * time.Hour)
-		if err := files.Fs.Chtimes(name, at, at); err != nil {
-			t.Fatal(err)
-		}
+		name := fmt.Sprintf("modules/acme/vpc/aws/1.%d.0/main.tf", n)
+		setTime(t, files.Write(name, "# a module"), name, indextest.Born.Add(time.Duration(n)*time.Hour))
 	}
 	titles := siteOf(t, snapshotOf(t, files)).feed(t, "/feed.atom", "").titles()
 	if len(titles) != 50 || titles[0] != "acme/vpc/aws 1.59.0" || titles[49] != "acme/vpc/aws 1.10.0" {
@@ -235,16 +235,8 @@ func TestFeedsOfWhatIsWithdrawnAsAWhole(t *testing.T) {
 // A feed also has news of old modules: a deprecation, a fix of an old version.
 func TestAFeedHasWhatIsNewOfOldThings(t *testing.T) {
 	files := indextest.New(t)
-	setDay := func(name string, day int) {
-		t.Helper()
-		when := indextest.Born.Add(time.Duration(day) * 24 * time.Hour)
-		if err := files.Fs.Chtimes(name, when, when); err != nil {
-			t.Fatal(err)
-		}
-	}
 	write := func(name, text string, day int) {
-		files.Write(name, text)
-		setDay(name, day)
+		setTime(t, files.Write(name, text), name, indextest.Born.Add(time.Duration(day)*24*time.Hour))
 	}
 	for n := range 3 * maxFed {
 		write(fmt.Sprintf("modules/acme/m%03d/aws/1.0.0/main.tf", n), "# a module", 100)

@@ -17,10 +17,7 @@ func TestListsHaveAnOrder(t *testing.T) {
 	files := indextest.New(t)
 	for i := range pageItems + 5 {
 		name := fmt.Sprintf("modules/acme/m%02d/aws/1.0.0/main.tf", i)
-		at := indextest.Born.Add(time.Duration(i*7%11) * time.Hour)
-		if err := files.Write(name, "# a module").Fs.Chtimes(name, at, at); err != nil {
-			t.Fatal(err)
-		}
+		setTime(t, files.Write(name, "# a module"), name, indextest.Born.Add(time.Duration(i*7%11)*time.Hour))
 	}
 	files.Write("modules/other/one/aws/1.0.0/main.tf", "# a module").Write("modules/acme/one/google/1.0.0/main.tf", "# a module")
 	s := siteOf(t, snapshotOf(t, files))

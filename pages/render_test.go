@@ -196,12 +196,7 @@ func checkStructure(t *testing.T, path string, doc *html.Node) {
 
 func TestOneTabIsCurrent(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
-	var current []string
-	for _, a := range elements(parse(t, s.get("/modules/acme/vpc/aws?tab=inputs", "")), atom.A) {
-		if attr(a, "aria-current") == "page" {
-			current = append(current, textIn(a))
-		}
-	}
+	current := textsOf(with(elements(parse(t, s.get("/modules/acme/vpc/aws?tab=inputs", "")), atom.A), "aria-current", "page"))
 	if !slices.Equal(current, []string{"Inputs 2"}) {
 		t.Errorf("current: %q", current)
 	}

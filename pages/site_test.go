@@ -582,30 +582,16 @@ func TestListsAreFilteredAndPaged(t *testing.T) {
 	}
 	files.Write("modules/a/m/google/1.0.0/main.tf", "#")
 	s := siteOf(t, snapshotOf(t, files))
-	items := func(path string) int {
-		n := 0
-		for _, li := range elements(parse(t, s.get(path, "")), atom.P) {
-			if attr(li, "class") == "name" {
-				n++
-			}
-		}
-		return n
-	}
 	for path, want := range map[string]int{
 		"/browse/modules": 30, "/browse/modules?offset=30": 11, "/browse/modules?offset=99999": 1, "/browse/modules?offset=-3": 30,
 		"/browse/modules?namespace=a": 21, "/browse/modules?namespace=a&provider=google": 1, "/browse/modules?provider=azure": 0,
 	} {
-		if got := items(path); got != want {
+		if got := len(with(elements(parse(t, s.get(path, "")), atom.P), "class", "name")); got != want {
 			t.Errorf("%s has %d, want %d", path, got, want)
 		}
 	}
-	var next string
-	for _, a := range elements(parse(t, s.get("/browse/modules?provider=aws", "")), atom.A) {
-		if attr(a, "rel") == "next" {
-			next = attr(a, "href")
-		}
-	}
-	if next != "/browse/modules?provider=aws&offset=30" {
+	next := with(elements(parse(t, s.get("/browse/modules?provider=aws", "")), atom.A), "rel", "next")[0]
+	if next := attr(next, "href"); next != "/browse/modules?provider=aws&offset=30" {
 		t.Errorf("the next part of a filtered list is %q", next)
 	}
 }

@@ -18,12 +18,8 @@ import (
 // versionMenuOf returns the links of the menu with the versions.
 func versionMenuOf(t *testing.T, s *Site, path string) (links []string) {
 	t.Helper()
-	for _, d := range elements(parse(t, s.get(path, "")), atom.Details) {
-		if attr(d, "class") == "menu" {
-			for _, a := range elements(d, atom.A) {
-				links = append(links, attr(a, "href"))
-			}
-		}
+	for _, d := range with(elements(parse(t, s.get(path, "")), atom.Details), "class", "menu") {
+		links = append(links, linksIn(d)...)
 	}
 	return links
 }
@@ -121,18 +117,10 @@ func TestOwnReleasesComeFirst(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "#")
 	for _, name := range strings.Fields("a b c d e f g h i j k l") {
 		path := "modules/registry.terraform.io/acme/" + name + "/aws/1.0.0/main.tf"
-		files.Write(path, "#")
-		if later := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC); files.Fs.Chtimes(path, later, later) != nil {
-			t.Fatal("the file cannot be younger")
-		}
+		setTime(t, files.Write(path, "#"), path, indextest.Born.Add(30*24*time.Hour))
 	}
 	s := siteOf(t, snapshotOf(t, files))
-	var newest []string
-	for _, a := range elements(parse(t, s.get("/", "")), atom.A) {
-		if attr(a, "class") == "name" {
-			newest = append(newest, textIn(a))
-		}
-	}
+	newest := textsOf(with(elements(parse(t, s.get("/", "")), atom.A), "class", "name"))
 	if len(newest) != maxNewest || newest[0] != "acme/vpc/aws" {
 		t.Errorf("the newest are %q", newest)
 	}
