@@ -139,7 +139,7 @@ func everyPath() []string {
 			}
 		}
 	}
-	for _, q := range []string{"vault", "combination", "word", "cidr", "zone", "secret", "open", "hidden", "vault.example.org", "demo_thing", "thing", "open/demo", "open/vpc/aws", "secret/vault/aws", "vualt", "combinatoin", "aws", "null", "leaked", "google"} {
+	for _, q := range []string{"vault", "combination", "word", "cidr", "zone", "secret", "open", "hidden", "vault.example.org", "demo_thing", "thing", "open/demo", "open/vpc/aws", "secret/vault/aws", "vualt", "combinatoin", "aws", "null", "leaked", "google", "open+vault", "vault+combination+secret"} {
 		paths = append(paths, "/search?q="+q, "/search/modules?q="+q+"&offset=1", "/search/providers?q="+q, "/search/documentation?q="+q, "/search/suggestions?q="+q, "/search?namespace=open&q="+q, "/v1/modules/search?limit=2&q="+q, "/v1/providers/search?q="+q)
 	}
 	for _, registry := range registries {
