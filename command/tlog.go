@@ -199,6 +199,6 @@ func writeHealth(cmd *cobra.Command, o tlog.Options, health *tlog.Health) error 
 	if len(health.Faults) > 0 {
 		return cli.Exit(cmd, cli.ExitProblem)
 	}
-	_, err := fmt.Fprintf(out, "%s has %s, and all files agree.\n", o.Origin, cli.Entries(health.Signed))
+	_, err := fmt.Fprintf(out, "%s has %s, and all files agree.\n", o.Origin, cli.Count(health.Signed, "entry"))
 	return err
 }

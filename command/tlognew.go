@@ -52,7 +52,7 @@ func runTlogNew(cmd *cobra.Command, _ []string) error {
 		if err := l.Refresh(cmd.Context()); err != nil {
 			return err
 		}
-		text := cli.Wrap(fmt.Sprintf("Begun: %s, which continues %s after %s. Its key, for those who verify it:", r.Origin, r.Before.Origin, cli.Entries(r.Before.Size)), 0) + "    " + r.Public[0].Line + "\n"
+		text := cli.Wrap(fmt.Sprintf("Begun: %s, which continues %s after %s. Its key, for those who verify it:", r.Origin, r.Before.Origin, cli.Count(r.Before.Size, "entry")), 0) + "    " + r.Public[0].Line + "\n"
 		if files.Named {
 			text += cli.Wrap(fmt.Sprintf("The configuration calls the log %s: change origin to %s.", r.Before.Origin, r.Origin), 0)
 		}

@@ -169,19 +169,25 @@ func Printable(s string) string {
 }
 
 // Count is a number with its noun, in the plural if needed.
-func Count(n int, noun string) string {
+func Count[N int | int64](n N, noun string) string {
 	if n != 1 {
+		if stem, found := strings.CutSuffix(noun, "ry"); found { // entry
+			noun = stem + "rie"
+		}
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Entries is a number of entries of a log.
-func Entries(n int64) string {
-	if n == 1 {
-		return "1 entry"
+// maxListed is how many names List names.
+const maxListed = 5
+
+// List lists the first of some names, and counts the others.
+func List(names []string) string {
+	if len(names) <= maxListed {
+		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%d entries", n)
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), len(names)-maxListed)
 }
 
 // IsTerminal reports whether a reader or writer is a terminal.

@@ -111,25 +111,16 @@ func listRelease(a address.Address, wanted, dir string) (files releaseFiles, ref
 	case byVersion[wanted] != nil:
 		return releaseFiles{wanted, byVersion[wanted]}, refused, nil
 	case wanted != "" && len(names) > 0:
-		return files, nil, fmt.Errorf("%s has no version %s of %s, only %s", cli.Printable(dir), wanted, a, listShort(names))
+		return files, nil, fmt.Errorf("%s has no version %s of %s, only %s", cli.Printable(dir), wanted, a, cli.List(names))
 	case len(names) > 0:
-		return files, nil, fmt.Errorf("%s has the versions %s: name one of them by --version", cli.Printable(dir), listShort(names))
+		return files, nil, fmt.Errorf("%s has the versions %s: name one of them by --version", cli.Printable(dir), cli.List(names))
 	case len(refused) > 0:
 		return files, nil, fmt.Errorf("%s has no release of %s: %s: %s", cli.Printable(dir), a, cli.Printable(filepath.Base(refused[0].Path)), refused[0].Detail)
 	case len(others) > 0:
-		return files, nil, fmt.Errorf("%s has no release of %s, but of %s: name it by --to", cli.Printable(dir), a, listShort(slices.Compact(others)))
+		return files, nil, fmt.Errorf("%s has no release of %s, but of %s: name it by --to", cli.Printable(dir), a, cli.List(slices.Compact(others)))
 	}
 	return files, nil, fmt.Errorf("%s has no release of %s: its packages are named %s", cli.Printable(dir), a,
 		address.PackageName(a.Name, cmp.Or(wanted, "VERSION"), address.Platform{OS: "OS", Arch: "ARCH"}))
-}
-
-// listShort lists some of the names.
-func listShort(names []string) string {
-	const some = 5
-	if len(names) > some {
-		return strings.Join(names[:some], ", ") + fmt.Sprintf(" and %d more", len(names)-some)
-	}
-	return strings.Join(names, ", ")
 }
 
 // listDist returns the paths of files in a folder by name. In a folder of GoReleaser, these

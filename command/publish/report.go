@@ -236,7 +236,7 @@ func (l *versionLists) add(o outcome) {
 func (l *versionLists) String() string {
 	lists := make([]string, len(l.addresses))
 	for i, a := range l.addresses {
-		lists[i] = fmt.Sprintf("%s %s", a, listShort(l.versions[a]))
+		lists[i] = fmt.Sprintf("%s %s", a, cli.List(l.versions[a]))
 	}
 	return strings.Join(lists, "; ")
 }

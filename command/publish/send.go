@@ -244,7 +244,7 @@ func (s *sender) settleStaged(ctx context.Context, o *outcome) {
 		for i, name := range state.Missing {
 			missing[i] = cli.Printable(name)
 		}
-		o.reasons = []string{"It still needs: " + listShort(missing) + "."}
+		o.reasons = []string{"It still needs: " + cli.List(missing) + "."}
 		if slices.ContainsFunc(missing, func(name string) bool { return strings.HasSuffix(name, ".sig") }) {
 			o.reasons = append(o.reasons, "The registry requires the signature of the publisher: sign SHA256SUMS with gpg --detach-sign.")
 		}

@@ -184,7 +184,7 @@ func (r result) writeLogs(b *strings.Builder) {
 		case l.Error != "":
 			b.WriteString(cli.Wrap(cli.Sentence("the log "+name+" could not be checked: "+cli.Printable(l.Error)), 0))
 		case l.Pinned == "first use":
-			b.WriteString(cli.Wrap(fmt.Sprintf("The log %s is used for the first time here, with %s. Compare its key with the one that its operator tells, and commit %s.", name, cli.Entries(l.Size), cli.Printable(r.file)), 0))
+			b.WriteString(cli.Wrap(fmt.Sprintf("The log %s is used for the first time here, with %s. Compare its key with the one that its operator tells, and commit %s.", name, cli.Count(l.Size, "entry"), cli.Printable(r.file)), 0))
 			for _, key := range l.Keys {
 				fmt.Fprintf(b, "    %s\n", cli.Printable(key))
 			}

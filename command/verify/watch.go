@@ -82,7 +82,7 @@ func keep(o *verify.Options, file string, pin verify.Pin, errs io.Writer) error 
 	at := slices.IndexFunc(o.Pins, func(p verify.Pin) bool { return p.Origin == pin.Origin })
 	switch {
 	case at < 0:
-		fmt.Fprint(errs, cli.Wrap(fmt.Sprintf("The log %s is used for the first time here. It has %s: only those that come later are printed. What was seen is in %s.", cli.Printable(pin.Origin), cli.Entries(pin.Size), cli.Printable(file)), 0))
+		fmt.Fprint(errs, cli.Wrap(fmt.Sprintf("The log %s is used for the first time here. It has %s: only those that come later are printed. What was seen is in %s.", cli.Printable(pin.Origin), cli.Count(pin.Size, "entry"), cli.Printable(file)), 0))
 		for _, before := range pin.Replaces {
 			fmt.Fprint(errs, cli.Wrap(fmt.Sprintf("It takes the place of %s, as was accepted by --update.", cli.Printable(before)), 0))
 		}
@@ -150,7 +150,7 @@ func (p entryPrinter) printEntry(e verify.Entry, first int64, isConflict bool) e
 		return json.NewEncoder(p.out).Encode(entry)
 	}
 	if s := e.Succession; s != nil {
-		_, err := fmt.Fprintf(p.out, "the log was begun on %s in place of %s, which had %s\n", s.Time.Format(time.RFC3339), cli.Printable(s.Origin), cli.Entries(s.Size))
+		_, err := fmt.Fprintf(p.out, "the log was begun on %s in place of %s, which had %s\n", s.Time.Format(time.RFC3339), cli.Printable(s.Origin), cli.Count(s.Size, "entry"))
 		return err
 	}
 	if l.Event == "" {
