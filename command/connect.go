@@ -1,13 +1,11 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	version "github.com/hashicorp/go-version"
@@ -17,7 +15,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/remote"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
@@ -87,13 +84,17 @@ func runConnect(cmd *cobra.Command, args []string, network remote.Network) error
 	if err != nil {
 		return err
 	}
-	change, err := connect(ctx, file, g, fl.Bool("dry-run"))
+	dry := fl.Bool("dry-run")
+	change, err := changeFile(ctx, file, dry, func(before []byte) ([]byte, error) {
+		after, err := registryhcl.SetGit(before, g)
+		return after, aboutFile(file, err)
+	})
 	if err != nil {
 		return err
 	}
 	text := change + cli.Wrap(file.about()+": "+found.String(), 0)
-	if fl.Bool("dry-run") {
-		text += cli.Wrap("This was a dry run: nothing has been written.", 0)
+	if dry {
+		text += dryRun
 	}
 	_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 	return err
@@ -175,65 +176,18 @@ func findTags(ctx context.Context, g registryhcl.Git) (f foundTags, err error) {
 	return f, nil
 }
 
-// maxNamed is how many versions and tags are named in a sentence.
-const maxNamed = 5
-
 // String returns the sentences about the tags.
 func (f foundTags) String() string {
 	names := make([]string, len(f.versions))
 	for i, v := range f.versions {
 		names[i] = v.String()
 	}
-	text := "its versions are the tags of " + f.git.URL
-	switch {
-	case len(names) == 0:
-		text += ", which has none yet."
-	default:
-		text += ": " + firstOf(names) + "."
+	text := "its versions are the tags of " + f.git.URL + ": " + cli.List(names) + "."
+	if len(names) == 0 {
+		text = "its versions are the tags of " + f.git.URL + ", which has none yet."
 	}
 	if len(f.skipped) > 0 {
-		text += " No versions are " + firstOf(f.skipped) + "."
+		text += " No versions are " + cli.List(f.skipped) + "."
 	}
 	return text
-}
-
-// firstOf lists the first of some names, and counts the others.
-func firstOf(names []string) string {
-	if len(names) <= maxNamed {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
-}
-
-// connect writes the file, or in a dry run returns the change.
-func connect(ctx context.Context, file noticeFile, g registryhcl.Git, dry bool) (text string, err error) {
-	if !dry {
-		unlock, err := file.lock(ctx)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", cli.Printable(file.name()), err)
-		}
-		defer unlock()
-	}
-	for attempt := 1; ; attempt++ {
-		before, err := file.read(ctx)
-		if err != nil {
-			return "", err
-		}
-		after, err := registryhcl.SetGit(before, g)
-		switch {
-		case err != nil:
-			return "", fmt.Errorf("%s: %w", cli.Printable(file.name()), err)
-		case bytes.Equal(after, before):
-			return "", nil
-		case dry:
-			return "Would change " + cli.Printable(file.name()) + ":\n" + lineChanges(string(before), string(after)) + "\n", nil
-		}
-		err = file.write(ctx, before, after)
-		if err == nil {
-			return "", nil
-		}
-		if !errors.Is(err, tree.ErrMetadataChanged) || attempt == noticeAttempts {
-			return "", fmt.Errorf("%s: %w", cli.Printable(file.name()), err)
-		}
-	}
 }

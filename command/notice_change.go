@@ -71,7 +71,7 @@ type noticeChange struct {
 func (n *noticeChange) set(before []byte, e registryhcl.Edit) (noticeResult, error) {
 	after, err := registryhcl.Set(before, e)
 	if err != nil {
-		return noticeResult{}, n.named(err)
+		return noticeResult{}, aboutFile(n.file, err)
 	}
 	r := noticeResult{content: after, said: fmt.Sprintf("%s %s", e.Kind, n.versions)}
 	if bytes.Equal(after, before) {
@@ -84,7 +84,7 @@ func (n *noticeChange) set(before []byte, e registryhcl.Edit) (noticeResult, err
 func (n *noticeChange) restore(before []byte) (noticeResult, error) {
 	after, removed, err := registryhcl.Remove(before, n.versions)
 	if err != nil {
-		return noticeResult{}, n.named(err)
+		return noticeResult{}, aboutFile(n.file, err)
 	}
 	remaining, _ := registryhcl.Parse(after)
 	if len(removed) == 0 {
@@ -101,47 +101,21 @@ func (n *noticeChange) restore(before []byte) (noticeResult, error) {
 	return r, nil
 }
 
-// noticeAttempts bounds how often a file is read and changed while others change it.
-const noticeAttempts = 5
+// dryRun is the last line of what a dry run says.
+const dryRun = "This was a dry run: nothing has been written.\n"
 
 // apply edits the file, or in a dry run prints the change, and describes the change. absent:
 // the change affects no version.
 func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (text string, absent bool, err error) {
 	n.there = n.file.known(ctx)
-	if !dry {
-		unlock, err := n.file.lock(ctx)
-		if err != nil {
-			return "", false, fmt.Errorf("%s: %w", cli.Printable(n.file.name()), err)
-		}
-		defer unlock()
-	}
 	var r noticeResult
-	for attempt := 1; ; attempt++ {
-		before, err := n.file.read(ctx)
-		if err != nil {
-			return "", false, err
-		}
+	text, err = changeFile(ctx, n.file, dry, func(before []byte) (_ []byte, err error) {
 		n.noteWithdrawn(before)
-		if attempt > 1 && sameNotices(before, r.content) {
-			break // it was written, and the answer got lost
-		}
-		if r, err = edit(before); err != nil {
-			return "", false, err
-		}
-		if bytes.Equal(r.content, before) {
-			break
-		}
-		if dry {
-			text = "Would change " + cli.Printable(n.file.name()) + ":\n" + lineChanges(string(before), string(r.content)) + "\n"
-			break
-		}
-		err = n.file.write(ctx, before, r.content)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, tree.ErrMetadataChanged) || attempt == noticeAttempts {
-			return "", false, fmt.Errorf("%s: %w", cli.Printable(n.file.name()), err)
-		}
+		r, err = edit(before)
+		return r.content, err
+	})
+	if err != nil {
+		return "", false, err
 	}
 	if r.restores && !dry {
 		n.there = n.file.known(ctx)
@@ -151,9 +125,44 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 		text += cli.Wrap(n.there.absent, 0)
 	}
 	if dry {
-		text += cli.Wrap("This was a dry run: nothing has been written.", 0)
+		text += dryRun
 	}
 	return text, !r.restores && n.there.known && !n.there.more && n.total() == 0, nil
+}
+
+// changeAttempts bounds how often a file is read and changed while others change it.
+const changeAttempts = 5
+
+// changeFile edits a file, or in a dry run returns the change. If others have changed the file
+// meanwhile, edit gets what they have written.
+func changeFile(ctx context.Context, file noticeFile, dry bool, edit func(before []byte) (after []byte, err error)) (change string, err error) {
+	if !dry {
+		unlock, err := file.lock(ctx)
+		if err != nil {
+			return "", aboutFile(file, err)
+		}
+		defer unlock()
+	}
+	var after []byte
+	for attempt := 1; ; attempt++ {
+		before, err := file.read(ctx)
+		if err != nil {
+			return "", err
+		}
+		if attempt > 1 && sameNotices(before, after) {
+			return "", nil // it was written, and the answer got lost
+		}
+		if after, err = edit(before); err != nil || bytes.Equal(after, before) {
+			return "", err
+		}
+		if dry {
+			return "Would change " + cli.Printable(file.name()) + ":\n" + lineChanges(string(before), string(after)) + "\n", nil
+		}
+		err = file.write(ctx, before, after)
+		if err == nil || !errors.Is(err, tree.ErrMetadataChanged) || attempt == changeAttempts {
+			return "", aboutFile(file, err)
+		}
+	}
 }
 
 // noteWithdrawn notes that there may be versions which are not offered, as the file withdraws
@@ -171,9 +180,12 @@ func sameNotices(file, content []byte) bool {
 	return bytes.Equal(file, content) || file == nil && len(bytes.TrimSpace(content)) == 0
 }
 
-// named adds the name of the file to the reason why it cannot be changed.
-func (n *noticeChange) named(err error) error {
-	return fmt.Errorf("%s: %w", cli.Printable(n.file.name()), err)
+// aboutFile adds the name of a file to the reason why it cannot be changed. Nil stays nil.
+func aboutFile(file noticeFile, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", cli.Printable(file.name()), err)
 }
 
 // covered names the versions that the change affects, as far as they are known.

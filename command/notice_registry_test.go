@@ -126,7 +126,7 @@ func TestNoticesThatOthersChange(t *testing.T) {
 				return 0
 			})
 			out, errs, err := r.notice(commandtest.ManagersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0")
-			if got := r.saying(out+errs) + " "; !strings.HasPrefix(got, test.says) || (err != nil) != (test.changes > noticeAttempts) {
+			if got := r.saying(out+errs) + " "; !strings.HasPrefix(got, test.says) || (err != nil) != (test.changes > changeAttempts) {
 				t.Errorf("it says %q (%v)", got, err)
 			}
 			if got := r.Tree.Read(file); got != test.after {
