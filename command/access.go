@@ -83,11 +83,9 @@ func runAccess(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if d.Note != "" {
-		errs, _ := cli.Fitted(cmd.ErrOrStderr())
-		fmt.Fprintln(errs, d.Note)
+		fmt.Fprintln(cli.Fitted(cmd.ErrOrStderr()), d.Note)
 	}
-	out, _ := cli.Fitted(cmd.OutOrStdout())
-	if _, err := fmt.Fprintln(out, d.Text); err != nil {
+	if _, err := fmt.Fprintln(cli.Fitted(cmd.OutOrStdout()), d.Text); err != nil {
 		return err
 	}
 	if !d.Allowed {

@@ -84,9 +84,6 @@ func runKeysForget(cmd *cobra.Command, args []string) error {
 	if err := json.NewDecoder(response.Body).Decode(&roots); err != nil {
 		return fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err)
 	}
-	out, _ := cli.Fitted(cmd.OutOrStdout())
-	if _, err := fmt.Fprintf(out, "The keys of %s are forgotten in %s.\n", args[0], strings.Join(roots, ", ")); err != nil {
-		return err
-	}
-	return nil
+	_, err = fmt.Fprintf(cli.Fitted(cmd.OutOrStdout()), "The keys of %s are forgotten in %s.\n", args[0], strings.Join(roots, ", "))
+	return err
 }

@@ -189,7 +189,7 @@ func runTlogFsck(cmd *cobra.Command, _ []string) error {
 }
 
 func writeHealth(cmd *cobra.Command, o tlog.Options, health *tlog.Health) error {
-	out, _ := cli.Fitted(cmd.OutOrStdout())
+	out := cli.Fitted(cmd.OutOrStdout())
 	for _, fault := range health.Faults {
 		fmt.Fprintf(out, "fault: %s\n", fault)
 	}

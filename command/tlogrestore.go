@@ -64,7 +64,7 @@ func runTlogRestore(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		out, _ := cli.Fitted(cmd.OutOrStdout())
+		out := cli.Fitted(cmd.OutOrStdout())
 		for _, fault := range r.Faults {
 			fmt.Fprintf(out, "fault: %s\n", fault)
 		}

@@ -209,8 +209,7 @@ func runTokenRevoke(cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return missingTokensFile(file, err)
 	}
-	errs, _ := cli.Fitted(cmd.ErrOrStderr())
-	fmt.Fprintf(errs, "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
+	fmt.Fprintf(cli.Fitted(cmd.ErrOrStderr()), "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
 	return nil
 }
 

@@ -74,10 +74,7 @@ func runTokenInspect(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	out, flush := cli.Fitted(cmd.OutOrStdout())
-	err = i.WriteText(out)
-	flush()
-	if err != nil {
+	if err := i.WriteText(cli.Fitted(cmd.OutOrStdout())); err != nil {
 		return err
 	}
 	return i.result(cmd)

@@ -45,8 +45,7 @@ func Fail(cmd *cobra.Command, status int, err error) error {
 	}
 	if out := cmd.ErrOrStderr(); IsTerminal(out) && !cmd.SilenceErrors { // in a log, it stays one line
 		cmd.SilenceErrors = true
-		w, _ := Fitted(out)
-		fmt.Fprintln(w, cmd.ErrPrefix(), err)
+		fmt.Fprintln(Fitted(out), cmd.ErrPrefix(), err)
 	}
 	exit := func(caddycmd.Flags) (int, error) { return status, nil }
 	return &Error{err, caddycmd.WrapCommandFuncForCobra(exit)(cmd, nil)}

@@ -31,7 +31,6 @@ func TestTableFits(t *testing.T) {
 			if err := WriteTable(w, test.rows); err != nil {
 				t.Fatal(err)
 			}
-			w.flush()
 			if terminal.String() != test.want {
 				t.Errorf("at a terminal it is\n%s\nwant\n%s", &terminal, test.want)
 			}

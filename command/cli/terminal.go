@@ -25,7 +25,7 @@ const (
 // A Result is the output of a subcommand: text or, with --json, one document.
 type Result interface {
 	// WriteText writes the result to out, and problems to errs, where they are seen when
-	// a timer runs the command.
+	// a timer runs the command. It writes whole lines.
 	WriteText(out, errs io.Writer) error
 
 	// Document is encoded as JSON. Its lists are never nil.
@@ -45,11 +45,7 @@ func Finish(cmd *cobra.Command, r Result) error {
 
 func write(cmd *cobra.Command, r Result) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON {
-		out, flushOut := Fitted(cmd.OutOrStdout())
-		errs, flushErrs := Fitted(cmd.ErrOrStderr())
-		defer flushOut()
-		defer flushErrs()
-		return r.WriteText(out, errs)
+		return r.WriteText(Fitted(cmd.OutOrStdout()), Fitted(cmd.ErrOrStderr()))
 	}
 	e := json.NewEncoder(cmd.OutOrStdout())
 	e.SetIndent("", "  ")
@@ -93,13 +89,12 @@ type fittedWriter struct {
 	rest []byte // of a line without its end
 }
 
-// Fitted returns a writer to out, and a function to call after the last line.
-func Fitted(out io.Writer) (w io.Writer, flush func()) {
+// Fitted returns a writer of whole lines to out.
+func Fitted(out io.Writer) io.Writer {
 	if !IsTerminal(out) {
-		return out, func() {}
+		return out
 	}
-	f := &fittedWriter{out: out}
-	return f, f.flush
+	return &fittedWriter{out: out}
 }
 
 func (w *fittedWriter) Write(text []byte) (int, error) {
@@ -114,11 +109,6 @@ func (w *fittedWriter) Write(text []byte) (int, error) {
 		}
 		w.rest = rest
 	}
-}
-
-func (w *fittedWriter) flush() {
-	w.out.Write(w.rest)
-	w.rest = nil
 }
 
 // fit breaks a line. A path is not broken, so that it can be copied.
