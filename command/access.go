@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -126,24 +125,14 @@ func (q accessQuery) askServer(fl caddycmd.Flags) ([]module.AccessDecision, erro
 	if fl.String("adapter") != "" {
 		return nil, errors.New("--adapter: it can only be given with --config")
 	}
-	server, err := caddycmd.DetermineAdminAPIAddress(fl.String("address"), nil, "", "")
-	if err != nil {
-		return nil, fmt.Errorf("--address: %w", err)
-	}
 	query := url.Values{"as": {q.subject.ID}, "group": q.subject.Groups, "right": {q.right.String()}, "address": {q.address}}
-	response, err := caddycmd.AdminAPIRequest(server, http.MethodGet, "/terraform_registry/access?"+query.Encode(), nil, nil)
-	if err != nil {
-		return nil, fmt.Errorf("the admin API at %s cannot be asked: start Caddy, name another address with --address, or a configuration with --config: %w", server, err)
-	}
-	defer response.Body.Close()
 	var decisions []module.AccessDecision
-	if err := json.NewDecoder(response.Body).Decode(&decisions); err != nil {
-		return nil, fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err)
+	server, err := remote.AskServer(fl, http.MethodGet, "access?"+query.Encode(),
+		"the admin API at %s cannot be asked: start Caddy, name another address with --address, or a configuration with --config", &decisions)
+	if err == nil && len(decisions) == 0 {
+		err = fmt.Errorf("the server with the admin API at %s has no registry: name another address with --address, or a configuration with --config", server)
 	}
-	if len(decisions) == 0 {
-		return nil, fmt.Errorf("the server with the admin API at %s has no registry: name another address with --address, or a configuration with --config", server)
-	}
-	return decisions, nil
+	return decisions, err
 }
 
 // askConfiguration asks the registries of a configuration.

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -63,26 +62,18 @@ the server refuses or cannot do it.`,
 
 func runKeysForget(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	server, err := caddycmd.DetermineAdminAPIAddress(fl.String("address"), nil, "", "")
-	if err != nil {
-		return fmt.Errorf("--address: %w", err)
-	}
 	query := url.Values{"namespace": {args[0]}}
 	if root := fl.String("root"); root != "" {
 		query.Set("root", root)
 	}
-	response, err := caddycmd.AdminAPIRequest(server, http.MethodPost, "/terraform_registry/keys/forget?"+query.Encode(), nil, nil)
+	var roots []string
+	_, err := remote.AskServer(fl, http.MethodPost, "keys/forget?"+query.Encode(), "the server with the admin API at %s has not done it", &roots)
 	switch {
 	case err == nil:
 	case strings.Contains(err.Error(), keys.ErrNoCopy.Error()): // Caddy keeps the text of the answer alone
 		return cli.Fail(cmd, cli.ExitProblem, fmt.Errorf("%s: %w", args[0], keys.ErrNoCopy))
 	default:
-		return fmt.Errorf("the server with the admin API at %s has not done it: %w", server, err)
-	}
-	defer response.Body.Close()
-	var roots []string
-	if err := json.NewDecoder(response.Body).Decode(&roots); err != nil {
-		return fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err)
+		return err
 	}
 	_, err = fmt.Fprintf(cli.Fitted(cmd.OutOrStdout()), "The keys of %s are forgotten in %s.\n", args[0], strings.Join(roots, ", "))
 	return err
