@@ -34,8 +34,8 @@ var unexplained = []string{
 	"caddy-terraform-registry memo 4", "caddy-terraform-registry digests 1", "terraform registry link key", "terraform registry seal",
 	"Kept by the registry: …", "…these keys came from the origin. Delete this line to pin them, so that no others count.",
 
-	// Names of Windows, values of headers, and messages of git.
-	"system volume information",
+	// Names of Windows, values of headers, and messages of HCL and git.
+	"system volume information", "Missing block label",
 	`Bearer realm="terraform registry", error="invalid_token"`, "GET, HEAD, PUT", "GET, HEAD, DELETE", "…, max-age=31536000, immutable",
 	"the module of run …", "couldn't find remote ref", "not our ref", "does not allow request for unadvertised object", "Server does not support",
 	"No space left on device", "died of signal", "Read-only file system", "Too many open files", "No file descriptors available", "Out of memory", "Cannot allocate memory", "Resource temporarily unavailable",

@@ -2,11 +2,19 @@ package clientconfig
 
 import (
 	"bytes"
+	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
+	"github.com/zclconf/go-cty/cty"
 )
+
+// A File is a CLI configuration. Errors about it quote nothing of it.
+type File struct {
+	body        hcl.Body
+	diagnostics hcl.Diagnostics // of parsing
+}
 
 // Parse parses a CLI configuration. As for clients, it is JSON if it begins as JSON does, whatever its
 // name is.
@@ -14,17 +22,78 @@ import (
 // Clients read an older version of HCL than this package. In that, blocks and arguments may share a
 // line, and names may have quotes, as in the examples of dev_overrides in the clients' manual. Parse
 // leaves out the content of dev_overrides.
-func Parse(content []byte, name string) (*hcl.File, hcl.Diagnostics) {
+func Parse(content []byte) *File {
+	file, diagnostics := parse(content)
+	if file == nil {
+		return &File{hcl.EmptyBody(), diagnostics}
+	}
+	return &File{file.Body, diagnostics}
+}
+
+// blocks returns the blocks of some types.
+func (f *File) blocks(types ...hcl.BlockHeaderSchema) (hcl.Blocks, hcl.Diagnostics) {
+	content, _, diagnostics := f.body.PartialContent(&hcl.BodySchema{Blocks: types})
+	return content.Blocks, diagnostics
+}
+
+// argument returns an argument of a block; nil if the block does not have it.
+func argument(b *hcl.Block, name string) *hcl.Attribute {
+	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}})
+	return content.Attributes[name]
+}
+
+// stringValue returns the value of an argument that is a string.
+func stringValue(a *hcl.Attribute) (value string, ok bool) {
+	v, bad := a.Expr.Value(nil)
+	if bad.HasErrors() || !isString(v) {
+		return "", false
+	}
+	return v.AsString(), true
+}
+
+// stringList returns the values of an argument that is a list of strings.
+func stringList(a *hcl.Attribute) (values []string, ok bool) {
+	v, bad := a.Expr.Value(nil)
+	if bad.HasErrors() || !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
+		return nil, false
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		_, element := it.Element()
+		if !isString(element) {
+			return nil, false
+		}
+		values = append(values, element.AsString())
+	}
+	return values, true
+}
+
+func isString(v cty.Value) bool { return v.IsKnown() && !v.IsNull() && v.Type() == cty.String }
+
+// unread returns the error of diagnostics; nil if there is none.
+func unread(diagnostics hcl.Diagnostics) error {
+	for _, d := range diagnostics {
+		if d.Severity == hcl.DiagError && d.Subject != nil {
+			return unreadAt(*d.Subject)
+		}
+	}
+	return nil
+}
+
+func unreadAt(r hcl.Range) error {
+	return fmt.Errorf("line %d cannot be read: correct it", r.Start.Line)
+}
+
+func parse(content []byte) (*hcl.File, hcl.Diagnostics) {
 	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
-		return hcljson.Parse(content, name)
+		return hcljson.Parse(content, "")
 	}
 	content = withoutOverrides(content)
-	file, diagnostics := hclsyntax.ParseConfig(content, name, hcl.InitialPos)
+	file, diagnostics := hclsyntax.ParseConfig(content, "", hcl.InitialPos)
 	if !diagnostics.HasErrors() {
 		return file, diagnostics
 	}
 	text, lines := withBreaks(content)
-	again, further := hclsyntax.ParseConfig(text, name, hcl.InitialPos)
+	again, further := hclsyntax.ParseConfig(text, "", hcl.InitialPos)
 	if further.HasErrors() {
 		return file, diagnostics
 	}

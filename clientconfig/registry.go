@@ -133,11 +133,6 @@ func (r Registry) Host(hostname string) string {
 `, quote(hostname), quote(r.URL+"/providers/"), quote(r.URL+"/modules/"))
 }
 
-// Credentials returns the block that has a token for a hostname.
-func Credentials(hostname, token string) string {
-	return fmt.Sprintf("credentials %s {\n  token = %s\n}\n", quote(hostname), quote(token))
-}
-
 // quote returns a string of a CLI configuration. Neither hostnames nor URLs contain the
 // start of an interpolation.
 func quote(s string) string { return fmt.Sprintf("%q", s) }

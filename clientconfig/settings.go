@@ -1,13 +1,11 @@
 package clientconfig
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
@@ -54,33 +52,24 @@ func (m method) covers(a address.Address) bool {
 	return len(m.include) == 0
 }
 
-// Mirrors returns the URLs of the network mirrors that a client may have a provider from, and
-// whether it may have it from the provider's own registry.
-func (s Settings) Mirrors(provider address.Address) (mirrors []*url.URL, direct bool) {
+// Sources returns where a client may have a provider from: the URLs of network mirrors, the
+// provider's own registry (direct), and a filesystem_mirror or an oci_mirror (elsewhere).
+func (s Settings) Sources(provider address.Address) (mirrors []*url.URL, direct, elsewhere bool) {
 	if len(s.methods) == 0 {
-		return nil, true
+		return nil, true, false
 	}
 	for _, m := range s.methods {
 		switch {
 		case !m.covers(provider):
 		case m.mirror != nil:
 			mirrors = append(mirrors, m.mirror)
+		case m.direct:
+			direct = true
 		default:
-			direct = direct || m.direct
+			elsewhere = true
 		}
 	}
-	return mirrors, direct
-}
-
-// Elsewhere reports whether a client may have a provider from a filesystem_mirror or an
-// oci_mirror.
-func (s Settings) Elsewhere(provider address.Address) bool {
-	for _, m := range s.methods {
-		if m.mirror == nil && !m.direct && m.covers(provider) {
-			return true
-		}
-	}
-	return false
+	return mirrors, direct, elsewhere
 }
 
 // Add adds the settings of a further file. The first file that says something counts.
@@ -100,28 +89,22 @@ func (s *Settings) Add(other Settings) {
 }
 
 var (
-	settingsSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
-		{Type: "host", LabelNames: []string{"hostname"}}, {Type: "provider_installation"},
-	}}
-	hostSchema         = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "services"}}}
 	installationSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 		{Type: "network_mirror"}, {Type: "direct"}, {Type: "filesystem_mirror"}, {Type: "oci_mirror"},
 	}}
 	methodSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "url"}, {Name: "include"}, {Name: "exclude"}}}
 )
 
-// ReadSettings reads a CLI configuration. It passes over all that is not about where packages
-// come from. Errors quote nothing of the file.
-func ReadSettings(content []byte, name string) (s Settings, err error) {
-	file, diagnostics := Parse(content, name)
+// Settings returns what the file says of where packages come from.
+func (f *File) Settings() (s Settings, err error) {
+	if err := unread(f.diagnostics); err != nil {
+		return s, err
+	}
+	blocks, diagnostics := f.blocks(hcl.BlockHeaderSchema{Type: "host", LabelNames: []string{"hostname"}}, hcl.BlockHeaderSchema{Type: "provider_installation"})
 	if err := unread(diagnostics); err != nil {
 		return s, err
 	}
-	blocks, _, diagnostics := file.Body.PartialContent(settingsSchema)
-	if err := unread(diagnostics); err != nil {
-		return s, err
-	}
-	for _, b := range blocks.Blocks {
+	for _, b := range blocks {
 		if b.Type == "host" {
 			err = s.addHost(b)
 		} else {
@@ -134,34 +117,20 @@ func ReadSettings(content []byte, name string) (s Settings, err error) {
 	return s, nil
 }
 
-func unread(diagnostics hcl.Diagnostics) error {
-	for _, d := range diagnostics {
-		if d.Severity == hcl.DiagError && d.Subject != nil {
-			return unreadAt(*d.Subject)
-		}
-	}
-	return nil
-}
-
-func unreadAt(r hcl.Range) error {
-	return fmt.Errorf("line %d cannot be read: correct it", r.Start.Line)
-}
-
 func (s *Settings) addHost(b *hcl.Block) error {
 	hostname, err := address.ParseHostname(b.Labels[0])
 	if err != nil {
 		return unreadAt(b.DefRange)
 	}
 	services := make(map[string]string)
-	attributes, _, _ := b.Body.PartialContent(hostSchema)
-	if a := attributes.Attributes["services"]; a != nil {
+	if a := argument(b, "services"); a != nil {
 		v, bad := a.Expr.Value(nil)
 		if bad.HasErrors() || v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
 			return unreadAt(a.Range)
 		}
 		for it := v.ElementIterator(); it.Next(); {
 			id, service := it.Element()
-			if isText(id) && isText(service) { // login.v1 is an object
+			if isString(id) && isString(service) { // login.v1 is an object
 				services[id.AsString()] = service.AsString()
 			}
 		}
@@ -169,8 +138,6 @@ func (s *Settings) addHost(b *hcl.Block) error {
 	s.Add(Settings{Services: map[svchost.Hostname]map[string]string{hostname: services}})
 	return nil
 }
-
-func isText(v cty.Value) bool { return v.IsKnown() && !v.IsNull() && v.Type() == cty.String }
 
 func (s *Settings) addMethods(b *hcl.Block) error {
 	blocks, _, diagnostics := b.Body.PartialContent(installationSchema)
@@ -181,17 +148,17 @@ func (s *Settings) addMethods(b *hcl.Block) error {
 		m := method{direct: b.Type == "direct"}
 		attributes, _, _ := b.Body.PartialContent(methodSchema)
 		for name, a := range attributes.Attributes {
-			v, bad := a.Expr.Value(nil)
-			ok := !bad.HasErrors() && v.IsKnown() && !v.IsNull()
+			ok := false
 			switch name {
 			case "url":
-				if ok = ok && isText(v); ok && b.Type == "network_mirror" {
-					m.mirror, ok = httpURL(v.AsString())
+				var location string
+				if location, ok = stringValue(a); ok && b.Type == "network_mirror" {
+					m.mirror, ok = httpURL(location)
 				}
 			case "include":
-				m.include, ok = patterns(v, ok)
+				m.include, ok = patterns(a)
 			case "exclude":
-				m.exclude, ok = patterns(v, ok)
+				m.exclude, ok = patterns(a)
 			}
 			if !ok {
 				return unreadAt(a.Range)
@@ -210,16 +177,10 @@ func httpURL(text string) (*url.URL, bool) {
 
 // patterns reads a list of [HOSTNAME/]NAMESPACE/TYPE, in which * stands for any part. Both Terraform
 // and OpenTofu may read the same file.
-func patterns(v cty.Value, ok bool) (list []providerPattern, _ bool) {
-	if !ok || !v.CanIterateElements() {
-		return nil, false
-	}
-	for it := v.ElementIterator(); it.Next(); {
-		_, element := it.Element()
-		if !isText(element) {
-			return nil, false
-		}
-		parts := strings.Split(element.AsString(), "/")
+func patterns(a *hcl.Attribute) (list []providerPattern, ok bool) {
+	words, ok := stringList(a)
+	for _, word := range words {
+		parts := strings.Split(word, "/")
 		hostnames := []string{string(address.TerraformHost), string(address.OpenTofuHost)}
 		if len(parts) == 3 {
 			hostnames, parts = parts[:1], parts[1:]
@@ -238,5 +199,5 @@ func patterns(v cty.Value, ok bool) (list []providerPattern, _ bool) {
 			list = append(list, providerPattern{hostname, strings.ToLower(parts[0]), strings.ToLower(parts[1])})
 		}
 	}
-	return list, true
+	return list, ok
 }

@@ -6,14 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"runtime"
 	"strings"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
 	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
@@ -72,23 +71,43 @@ func clientToken(ctx context.Context, hostname svchost.Hostname) (string, error)
 	return token, CheckToken(token, origin)
 }
 
+// A configuration is one of the files of the clients' configuration.
+type configuration struct {
+	name string // for messages
+	*clientconfig.File
+}
+
+func (c configuration) named(err error) error { return fmt.Errorf("%s: %w", c.name, err) }
+
+// configurations reads the files that exist, the one that counts first.
+func configurations() iter.Seq2[configuration, error] {
+	return func(yield func(configuration, error) bool) {
+		files, err := configurationFiles(runtime.GOOS, os.Getenv)
+		if err != nil {
+			yield(configuration{}, err)
+			return
+		}
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if !yield(configuration{cli.Printable(file), clientconfig.Parse(content)}, err) {
+				return
+			}
+		}
+	}
+}
+
 // ClientSettings returns what the configuration of clients says of where packages come from.
 func ClientSettings() (s clientconfig.Settings, err error) {
-	files, err := configurationFiles(runtime.GOOS, os.Getenv)
-	if err != nil {
-		return s, err
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	for c, err := range configurations() {
 		if err != nil {
 			return s, err
 		}
-		read, err := clientconfig.ReadSettings(content, file)
+		read, err := c.Settings()
 		if err != nil {
-			return s, fmt.Errorf("%s: %w", cli.Printable(file), err)
+			return s, c.named(err)
 		}
 		s.Add(read)
 	}
@@ -99,63 +118,27 @@ func ClientSettings() (s clientconfig.Settings, err error) {
 // their credentials helper, and its origin for messages. Both are empty if there is no token.
 // The helper is run only if no file has a token of the host, as by clients.
 func storedToken(ctx context.Context, hostname svchost.Hostname) (token, origin string, err error) {
-	files, err := configurationFiles(runtime.GOOS, os.Getenv)
-	if err != nil {
-		return "", "", err
-	}
-	var helper *credentialsHelper
-	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+	var helper *clientconfig.Helper
+	for c, err := range configurations() {
 		if err != nil {
 			return "", "", err
 		}
-		token, err := tokenIn(content, file, hostname)
-		if token != "" || err != nil {
-			return token, cli.Printable(file), err
+		token, err := c.Token(hostname)
+		switch {
+		case err != nil:
+			return "", "", c.named(err)
+		case token != "":
+			return token, c.name, nil
+		case helper != nil:
+			continue
 		}
-		if helper == nil {
-			if helper, err = helperIn(content, file); err != nil {
-				return "", "", err
-			}
+		if helper, err = c.Helper(); err != nil {
+			return "", "", c.named(err)
 		}
 	}
 	if helper == nil {
 		return "", "", nil
 	}
-	token, err = helper.token(ctx, hostname, pluginFolders(runtime.GOOS, os.Getenv))
-	return token, "the credentials helper " + cli.Printable(helper.name), err
-}
-
-// tokenIn reads the token for a hostname from a configuration of the clients. It ignores
-// mistakes elsewhere in the file. Errors quote nothing of the file.
-func tokenIn(content []byte, file string, hostname svchost.Hostname) (string, error) {
-	parsed, diagnostics := clientconfig.Parse(content, file)
-	if parsed != nil {
-		blocks, _, more := parsed.Body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "credentials", LabelNames: []string{"hostname"}}}})
-		diagnostics = append(diagnostics, more...)
-		for _, b := range blocks.Blocks {
-			if name, err := address.ParseHostname(b.Labels[0]); err != nil || name != hostname {
-				continue
-			}
-			attributes, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "token"}}})
-			if a := attributes.Attributes["token"]; a != nil {
-				if v, bad := a.Expr.Value(nil); !bad.HasErrors() && v.Type() == cty.String && v.IsKnown() && !v.IsNull() && v.AsString() != "" {
-					return v.AsString(), nil
-				}
-			}
-			return "", fmt.Errorf("%s: its credentials for %s have no token", cli.Printable(file), hostname.ForDisplay())
-		}
-	}
-	for _, d := range diagnostics {
-		if d.Summary == "Missing block label" { // {"credentials": {}}, as a logout leaves it
-			continue
-		}
-		if d.Severity == hcl.DiagError && d.Subject != nil {
-			return "", fmt.Errorf("%s: line %d cannot be read: correct it", cli.Printable(file), d.Subject.Start.Line)
-		}
-	}
-	return "", nil
+	token, err = credentialsHelper(*helper).token(ctx, hostname, pluginFolders(runtime.GOOS, os.Getenv))
+	return token, "the credentials helper " + cli.Printable(helper.Name), err
 }

@@ -11,62 +11,19 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/hashicorp/hcl/v2"
 	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/zclconf/go-cty/cty"
 	"golang.org/x/mod/semver"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
-// A credentialsHelper is a program that users name in the configuration of clients, which tells
-// tokens of hosts, as from a password manager.
-type credentialsHelper struct {
-	name string // of the program, without terraform-credentials-
-	args []string
-}
-
-var helperSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "credentials_helper", LabelNames: []string{"name"}}}}
-
-// helperIn reads the credentials_helper of a configuration; nil: it has none. It ignores
-// mistakes elsewhere in the file.
-func helperIn(content []byte, file string) (*credentialsHelper, error) {
-	parsed, _ := clientconfig.Parse(content, file)
-	if parsed == nil {
-		return nil, nil
-	}
-	blocks, _, _ := parsed.Body.PartialContent(helperSchema)
-	if len(blocks.Blocks) == 0 {
-		return nil, nil
-	}
-	b := blocks.Blocks[0] // clients refuse a second one
-	h := &credentialsHelper{name: b.Labels[0]}
-	attributes, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "args"}}})
-	a := attributes.Attributes["args"]
-	if a == nil {
-		return h, nil
-	}
-	v, bad := a.Expr.Value(nil)
-	if bad.HasErrors() || v.IsNull() || !v.IsWhollyKnown() || !v.CanIterateElements() {
-		return nil, badArguments(file)
-	}
-	for it := v.ElementIterator(); it.Next(); {
-		_, arg := it.Element()
-		if arg.IsNull() || arg.Type() != cty.String {
-			return nil, badArguments(file)
-		}
-		h.args = append(h.args, arg.AsString())
-	}
-	return h, nil
-}
-
-func badArguments(file string) error {
-	return fmt.Errorf("%s: args of its credentials_helper are no list of strings", cli.Printable(file))
-}
+// A credentialsHelper is run for tokens.
+type credentialsHelper clientconfig.Helper
 
 // pluginFolders are the folders in which clients look for helpers, in their order.
 func pluginFolders(system string, getenv func(string) string) (dirs []string) {
@@ -88,7 +45,7 @@ func pluginFolders(system string, getenv func(string) string) (dirs []string) {
 // program returns the path of the helper. Its newest version counts, and of two programs with
 // that version the one in the earlier folder. The path is empty if there is no program: clients
 // have no token then.
-func (h *credentialsHelper) program(dirs []string) (path string, err error) {
+func (h credentialsHelper) program(dirs []string) (path string, err error) {
 	newest := ""
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
@@ -98,7 +55,7 @@ func (h *credentialsHelper) program(dirs []string) (path string, err error) {
 		for _, e := range entries {
 			name, ours := strings.CutPrefix(strings.TrimSuffix(strings.ToLower(e.Name()), ".exe"), "terraform-credentials-")
 			name, version, _ := strings.Cut(name, "_v")
-			if version = "v" + cmp.Or(version, "0.0.0"); !ours || name != h.name || path != "" && semver.Compare(version, newest) <= 0 {
+			if version = "v" + cmp.Or(version, "0.0.0"); !ours || name != h.Name || path != "" && semver.Compare(version, newest) <= 0 {
 				continue
 			}
 			file := filepath.Join(dir, e.Name())
@@ -121,17 +78,17 @@ func (h *credentialsHelper) program(dirs []string) (path string, err error) {
 const helperTimeout = time.Minute
 
 // token asks the helper for the token of a host. It is empty if the helper knows none.
-func (h *credentialsHelper) token(ctx context.Context, hostname svchost.Hostname, dirs []string) (string, error) {
+func (h credentialsHelper) token(ctx context.Context, hostname svchost.Hostname, dirs []string) (string, error) {
 	path, err := h.program(dirs)
 	if path == "" || err != nil {
 		return "", err
 	}
 	failed := func(format string, args ...any) (string, error) {
-		return "", fmt.Errorf("the credentials helper %s, asked for a token of %s, %s", cli.Printable(h.name), hostname.ForDisplay(), fmt.Sprintf(format, args...))
+		return "", fmt.Errorf("the credentials helper %s, asked for a token of %s, %s", cli.Printable(h.Name), hostname.ForDisplay(), fmt.Sprintf(format, args...))
 	}
 	limited, cancel := context.WithTimeout(ctx, helperTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(limited, path, append(h.args[:len(h.args):len(h.args)], "get", string(hostname))...)
+	cmd := exec.CommandContext(limited, path, append(slices.Clip(h.Args), "get", string(hostname))...)
 	cmd.WaitDelay = time.Second // its children may keep its output open
 	out, errs := &bounded{max: MaxToken}, &bounded{max: 500}
 	cmd.Stdout, cmd.Stderr = out, errs

@@ -17,27 +17,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
-func TestHelperIn(t *testing.T) {
-	for _, test := range []struct{ rule, file, content, want, says string }{
-		{"in a block", ".terraformrc", "credentials_helper \"vault\" {\n  args = [\"--path\", \"a b\"]\n}\n", `vault ["--path" "a b"]`, ""},
-		{"without arguments", ".tofurc", "plugin_cache_dir = \"x\"\ncredentials_helper \"vault\" {}\n", `vault []`, ""},
-		{"in JSON", "a.tfrc.json", `{"credentials_helper":{"vault":{"args":["x"]}}}`, `vault ["x"]`, ""},
-		{"beside what cannot be read", ".terraformrc", "credentials_helper \"vault\" {}\na = [\n", `vault []`, ""},
-		{"none", ".terraformrc", "credentials \"a.example.com\" {}\n", "", ""},
-		{"arguments that are no list", ".terraformrc", "credentials_helper \"vault\" {\n  args = \"secret\"\n}\n", "", "args of its credentials_helper are no list of strings"},
-		{"an argument that is no string", ".terraformrc", "credentials_helper \"vault\" {\n  args = [1]\n}\n", "", "are no list of strings"},
-	} {
-		h, err := helperIn([]byte(test.content), test.file)
-		got := ""
-		if h != nil {
-			got = fmt.Sprintf("%s %q", h.name, h.args)
-		}
-		if got != test.want || (err == nil) != (test.says == "") || err != nil && (!strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret")) {
-			t.Errorf("%s: got %q, %v", test.rule, got, err)
-		}
-	}
-}
-
 // A scriptedHelper is a helper that does as a test says.
 type scriptedHelper struct {
 	Answer string // ARGUMENTS stands for its arguments
@@ -154,7 +133,7 @@ func TestHelpersThatCannotBeLookedAt(t *testing.T) {
 		if err := os.Symlink(target, link); err != nil {
 			t.Skip(err) // Windows allows it to some users
 		}
-		path, err := (&credentialsHelper{name: "vault"}).program([]string{dir})
+		path, err := (credentialsHelper{Name: "vault"}).program([]string{dir})
 		if path != "" || (err != nil) != fails {
 			t.Errorf("a link to %s: got %q, %v", target, path, err)
 		}
@@ -228,7 +207,7 @@ func TestHelpersEnd(t *testing.T) {
 			}
 		}
 	}()
-	if _, err := (&credentialsHelper{name: "vault"}).token(ctx, "a.example.com", []string{dir}); !errors.Is(err, context.Canceled) {
+	if _, err := (credentialsHelper{Name: "vault"}).token(ctx, "a.example.com", []string{dir}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -31,7 +31,7 @@ func TestSettingsOfClients(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mirrors, direct := s.Mirrors(address.Address{Hostname: "registry.terraform.io", Namespace: "acme", Name: "demo"})
+	mirrors, direct, _ := s.Sources(address.Address{Hostname: "registry.terraform.io", Namespace: "acme", Name: "demo"})
 	if len(mirrors) != 1 || direct {
 		t.Errorf("the mirrors are %v, %t", mirrors, direct)
 	}

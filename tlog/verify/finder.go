@@ -111,11 +111,12 @@ func (f *Finder) places(ctx context.Context, a address.Address) (places []place,
 	if !a.IsModule() {
 		var mirrors []*url.URL
 		service = wire.ProvidersService
-		mirrors, direct = f.Settings.Mirrors(a)
+		var elsewhere bool
+		mirrors, direct, elsewhere = f.Settings.Sources(a)
 		for _, m := range mirrors {
 			errs = append(errs, add(&url.URL{Scheme: m.Scheme, Host: m.Host}, false))
 		}
-		if f.Settings.Elsewhere(a) {
+		if elsewhere {
 			without = append(without, "its filesystem_mirror or oci_mirror")
 		}
 	}

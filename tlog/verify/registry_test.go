@@ -294,7 +294,7 @@ func (m *machine) options() *verify.Options {
 func (m *machine) configure(text string) {
 	m.t.Helper()
 	var err error
-	m.settings, err = clientconfig.ReadSettings([]byte(text), "a")
+	m.settings, err = clientconfig.Parse([]byte(text)).Settings()
 	m.must(err)
 }
 
