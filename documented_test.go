@@ -2,10 +2,6 @@ package terraformregistry_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -13,19 +9,8 @@ import (
 // comment may stand for a group of constants or variables.
 func TestExportedNamesAreDocumented(t *testing.T) {
 	for _, l := range layers {
-		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(l.name), "*.go"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no files: %v", l.name, err)
-		}
-		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			fset := token.NewFileSet()
-			file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, name := range sources(t, l.name) {
+			file, fset := parse(t, name)
 			for _, d := range file.Decls {
 				for _, name := range undocumented(d) {
 					t.Errorf("%s: %s has no comment", fset.Position(d.Pos()), name)

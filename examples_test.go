@@ -1,7 +1,6 @@
 package terraformregistry_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,16 +26,12 @@ func TestExamplesThatPublishHaveAnAccessLog(t *testing.T) {
 	}
 	examples := 0
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range caddyfileBlock.FindAllSubmatch(text, -1) {
-			if !publishOption.Match(m[1]) {
+		for _, m := range caddyfileBlock.FindAllStringSubmatch(read(t, name), -1) {
+			if !publishOption.MatchString(m[1]) {
 				continue
 			}
 			examples++
-			if !logDirective.Match(m[1]) {
+			if !logDirective.MatchString(m[1]) {
 				t.Errorf("%s: there is no log in\n%s", name, m[1])
 			}
 		}
@@ -48,12 +43,9 @@ func TestExamplesThatPublishHaveAnAccessLog(t *testing.T) {
 
 // The token of CI gives the right to publish in one namespace, and no other right.
 func TestTheCompanysCIHasTheLeastRight(t *testing.T) {
-	text, err := os.ReadFile("packaging/compose/company.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, "packaging/compose/company.yaml")
 	var rules []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); strings.HasPrefix(line, "allow ci ") {
 			rules = append(rules, line)
 		}
@@ -61,7 +53,7 @@ func TestTheCompanysCIHasTheLeastRight(t *testing.T) {
 	if !slices.Equal(rules, []string{"allow ci publish acme"}) {
 		t.Errorf("it has %q", rules)
 	}
-	if !strings.Contains(string(text), "SITE_DIRECTIVES: log") {
+	if !strings.Contains(text, "SITE_DIRECTIVES: log") {
 		t.Error("there is no log")
 	}
 }
@@ -69,23 +61,15 @@ func TestTheCompanysCIHasTheLeastRight(t *testing.T) {
 // A Caddyfile has global options once, and first. The site of docs/start.md takes the place of the
 // one in the packages' Caddyfile, whose options stay.
 func TestStartReplacesTheSiteOfThePackages(t *testing.T) {
-	packaged, err := os.ReadFile("packaging/Caddyfile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	options, _, found := strings.Cut(string(packaged), "\nlocalhost {\n")
+	options, _, found := strings.Cut(read(t, "packaging/Caddyfile"), "\nlocalhost {\n")
 	if !found {
 		t.Fatal("packaging/Caddyfile has no site localhost")
 	}
-	start, err := os.ReadFile("docs/start.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sites := caddyfileBlock.FindAllSubmatch(start, -1)
+	sites := caddyfileBlock.FindAllStringSubmatch(read(t, "docs/start.md"), -1)
 	if len(sites) != 1 {
 		t.Fatalf("docs/start.md has %d Caddyfiles", len(sites))
 	}
-	adapted, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(options+"\n"+string(sites[0][1])), map[string]any{"filename": "Caddyfile"})
+	adapted, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(options+"\n"+sites[0][1]), map[string]any{"filename": "Caddyfile"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -191,11 +191,7 @@ func TestPackagesAreSmall(t *testing.T) {
 		}
 		lines, files := 0, p.filesOfAllSystems()
 		for _, file := range files {
-			content, err := os.ReadFile(filepath.Join(p.Dir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines += bytes.Count(content, []byte("\n"))
+			lines += strings.Count(read(t, filepath.Join(p.Dir, file)), "\n")
 		}
 		if lines > limit.lines || len(files) > limit.files {
 			t.Errorf("%s has %d lines in %d files, more than %d in %d: move a concept to a package of its own", name, lines, len(files), limit.lines, limit.files)
@@ -233,11 +229,7 @@ func TestOnlyTreeKnowsWhereFilesLie(t *testing.T) {
 			}
 		}
 		for _, file := range p.filesOfAllSystems() {
-			content, err := os.ReadFile(filepath.Join(p.Dir, file))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if asks := whereFilesLie.Find(content); asks != nil {
+			if asks := whereFilesLie.FindString(read(t, filepath.Join(p.Dir, file))); asks != "" {
 				t.Errorf("%s/%s asks for %s: give package tree a verb for what it wants", p.ImportPath, file, asks)
 			}
 		}
@@ -271,21 +263,24 @@ func (p *listedPackage) filesOfAllSystems() []string {
 	})
 }
 
-// packages lists the module's packages with their imports, without tests.
+// packages returns the module's packages with their imports, without tests.
 func packages(t *testing.T) []listedPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,IgnoredGoFiles,Imports", "./...").Output()
+	list, err := listPackages()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []listedPackage
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+	return list
+}
+
+var listPackages = sync.OnceValues(func() (list []listedPackage, err error) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,IgnoredGoFiles,Imports", "./...").Output()
+	for d := json.NewDecoder(bytes.NewReader(out)); err == nil; {
 		var p listedPackage
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
-			return list
-		} else if err != nil {
-			t.Fatal(err)
+		if err = d.Decode(&p); errors.Is(err, io.EOF) {
+			return list, nil
 		}
 		list = append(list, p)
 	}
-}
+	return nil, err
+})

@@ -29,6 +29,16 @@ var (
 	linkTarget  = regexp.MustCompile(`(?m)^\[([^\]]+)\]: (\S+)$`)
 )
 
+// read returns the content of a file of the repository.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.FromSlash(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
 func markdownFiles(t *testing.T) (files []markdownFile) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md"} {
@@ -37,11 +47,7 @@ func markdownFiles(t *testing.T) (files []markdownFile) {
 			t.Fatalf("%s: there are no documents: %v", pattern, err)
 		}
 		for _, name := range names {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, markdownFile{filepath.ToSlash(name), fencedBlock.ReplaceAllString(string(text), "")})
+			files = append(files, markdownFile{filepath.ToSlash(name), fencedBlock.ReplaceAllString(read(t, name), "")})
 		}
 	}
 	return files
@@ -142,12 +148,9 @@ func TestEveryDocumentIsInAnIndex(t *testing.T) {
 // A claim about another registry says where it was read, in a version that does not
 // change.
 func TestComparisonNamesItsSources(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("docs", "compare.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := read(t, "docs/compare.md")
 	var rows [][]string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "|") {
 			rows = append(rows, strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|"))
 		}
@@ -169,7 +172,7 @@ func TestComparisonNamesItsSources(t *testing.T) {
 			}
 		}
 	}
-	for _, m := range linkTarget.FindAllStringSubmatch(string(text), -1) {
+	for _, m := range linkTarget.FindAllStringSubmatch(text, -1) {
 		if strings.Contains(m[2], "/blob/") && !regexp.MustCompile(`/blob/[0-9a-f]{40}/`).MatchString(m[2]) {
 			t.Errorf("%s changes", m[2])
 		}
@@ -179,14 +182,7 @@ func TestComparisonNamesItsSources(t *testing.T) {
 // Commands about the log run as its server does: as the user of the packages' service, and with the
 // service's data directory.
 func TestCommandsOfTheLogRunAsTheServer(t *testing.T) {
-	read := func(name string) string {
-		content, err := os.ReadFile(filepath.FromSlash(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(content)
-	}
-	unit := read("packaging/caddy-terraform-registry.service")
+	unit := read(t, "packaging/caddy-terraform-registry.service")
 	setting := func(name string) string {
 		_, after, found := strings.Cut(unit, "\n"+name+"=")
 		if !found {
@@ -196,7 +192,7 @@ func TestCommandsOfTheLogRunAsTheServer(t *testing.T) {
 		return value
 	}
 	command := "sudo -u " + setting("User") + " -H env XDG_DATA_HOME=" + setting("Environment=XDG_DATA_HOME") + " caddy-terraform-registry tlog "
-	commands := regexp.MustCompile(`(?m)^.*caddy-terraform-registry tlog .*$`).FindAllString(read("docs/verify.md"), -1)
+	commands := regexp.MustCompile(`(?m)^.*caddy-terraform-registry tlog .*$`).FindAllString(read(t, "docs/verify.md"), -1)
 	if len(commands) != 5 {
 		t.Errorf("docs/verify.md has the commands %q", commands)
 	}

@@ -5,8 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -74,11 +72,7 @@ func TestReference(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	written, err := os.ReadFile(filepath.FromSlash(file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(written, b.Bytes()) {
+	if read(t, file) != b.String() {
 		t.Errorf("%s is not what the code says: run `go test -run TestReference . -update`", file)
 	}
 }
@@ -86,7 +80,7 @@ func TestReference(t *testing.T) {
 // writeDirective writes the syntax of the directive, which is the comment of package
 // caddyfile.
 func writeDirective(t *testing.T, b *bytes.Buffer) {
-	file := parse(t, "caddyfile/directive.go")
+	file, _ := parse(t, "caddyfile/directive.go")
 	var syntax strings.Builder
 	for line := range strings.Lines(file.Doc.Text()) {
 		if line, ok := strings.CutPrefix(line, "\t"); ok {
@@ -128,13 +122,10 @@ func jsonName(field *ast.Field) (string, bool) {
 
 // fields returns the fields of a type.
 func fields(t *testing.T, c configured) []*ast.Field {
-	names, err := filepath.Glob(c.folder + "/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var found []*ast.Field
-	for _, name := range names {
-		ast.Inspect(parse(t, name), func(n ast.Node) bool {
+	for _, name := range sources(t, c.folder) {
+		file, _ := parse(t, name)
+		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok && spec.Name.Name == c.typ {
 				found = spec.Type.(*ast.StructType).Fields.List
 			}
@@ -146,14 +137,6 @@ func fields(t *testing.T, c configured) []*ast.Field {
 	}
 	t.Fatalf("%s has no type %s", c.folder, c.typ)
 	return nil
-}
-
-func parse(t *testing.T, name string) *ast.File {
-	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 // writeCommand writes a command with its flags, and its subcommands.

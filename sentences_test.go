@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -24,11 +23,7 @@ type sentence struct {
 func sentences(t *testing.T, dir string) (found []sentence) {
 	t.Helper()
 	for _, name := range sources(t, dir) {
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file, fset := parse(t, name)
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.ImportSpec, *ast.Field: // the tag is a literal
@@ -115,11 +110,7 @@ var span = regexp.MustCompile("``( .+? |[^ ].*?[^`])``|`([^`\n]+)`")
 func codeSpans(t *testing.T, documents ...string) (spans []string) {
 	t.Helper()
 	for _, name := range documents {
-		content, err := os.ReadFile(filepath.FromSlash(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range span.FindAllStringSubmatch(string(content), -1) {
+		for _, match := range span.FindAllStringSubmatch(read(t, name), -1) {
 			spans = append(spans, fill(match[1]+match[2]))
 		}
 	}
@@ -152,10 +143,7 @@ func same(span, sentence string) bool {
 func calls(t *testing.T, dir string) (all []*ast.CallExpr) {
 	t.Helper()
 	for _, name := range sources(t, dir) {
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		file, _ := parse(t, name)
 		ast.Inspect(file, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok {
 				all = append(all, call)
@@ -164,6 +152,17 @@ func calls(t *testing.T, dir string) (all []*ast.CallExpr) {
 		})
 	}
 	return all
+}
+
+// parse parses a file of the repository.
+func parse(t *testing.T, name string) (*ast.File, *token.FileSet) {
+	t.Helper()
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, filepath.FromSlash(name), nil, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file, fset
 }
 
 // sources returns the files of a package without tests, or the one named file.
@@ -183,10 +182,7 @@ func sources(t *testing.T, name string) []string {
 // constants returns the values of the string constants of a type, by name.
 func constants(t *testing.T, name, typ string) map[string]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(name), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, _ := parse(t, name)
 	values := make(map[string]string)
 	ast.Inspect(file, func(n ast.Node) bool {
 		s, ok := n.(*ast.ValueSpec)

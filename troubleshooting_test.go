@@ -2,13 +2,9 @@ package terraformregistry_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"net/http"
-	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -77,11 +73,8 @@ func TestEverySentenceIsExplained(t *testing.T) {
 // The manual has no outdated sentence: every sentence in the first column of its
 // tables, except those about clients, is in the code.
 func TestNoSentenceIsOutdated(t *testing.T) {
-	content, err := os.ReadFile("docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, ours, found := strings.Cut(string(content), "\n## What the registry answers\n")
+	content := read(t, "docs/troubleshooting.md")
+	_, ours, found := strings.Cut(content, "\n## What the registry answers\n")
 	if !found {
 		t.Fatal("docs/troubleshooting.md has no such chapter")
 	}
@@ -107,12 +100,9 @@ func TestNoSentenceIsOutdated(t *testing.T) {
 
 // Every message of the log is in the manual with its level.
 func TestEveryLogMessageIsExplained(t *testing.T) {
-	content, err := os.ReadFile("docs/operate.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := read(t, "docs/operate.md")
 	rows := make(map[string][]string) // code spans by level
-	for _, row := range regexp.MustCompile(`(?m)^\| (debug|info|warn|error) \| (.*?) \| `).FindAllStringSubmatch(string(content), -1) {
+	for _, row := range regexp.MustCompile(`(?m)^\| (debug|info|warn|error) \| (.*?) \| `).FindAllStringSubmatch(content, -1) {
 		for _, match := range span.FindAllStringSubmatch(row[2], -1) {
 			rows[row[1]] = append(rows[row[1]], fill(match[1]+match[2]))
 		}
@@ -171,13 +161,10 @@ func logCall(call *ast.CallExpr) (level, message string) {
 // The manual has the statuses of answers in parentheses after the sentence, or after
 // several sentences with the same status. They agree with the code.
 func TestStatusesOfAnswers(t *testing.T) {
-	content, err := os.ReadFile("docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := read(t, "docs/troubleshooting.md")
 	status := regexp.MustCompile(`\((\d{3})`)
 	documented := make(map[string][]string) // statuses by sentence
-	for line := range strings.Lines(string(content)) {
+	for line := range strings.Lines(content) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 3 {
 			continue
@@ -228,15 +215,12 @@ func answers(t *testing.T) map[string]string {
 // Every reason of a report is explained, in a row of its own. Reports call two of the reasons
 // by the name of another.
 func TestEveryReasonIsExplained(t *testing.T) {
-	content, err := os.ReadFile("docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := read(t, "docs/troubleshooting.md")
 	for name, value := range constants(t, "tree/finding.go", "Reason") {
 		if name == "Exhausted" || name == "StoreFailed" {
 			continue // reports say unreadable
 		}
-		if ast.IsExported(name) && !strings.Contains(string(content), "\n| `"+value+"` |") {
+		if ast.IsExported(name) && !strings.Contains(content, "\n| `"+value+"` |") {
 			t.Errorf("%s is not explained", value)
 		}
 	}
@@ -246,10 +230,7 @@ func TestEveryReasonIsExplained(t *testing.T) {
 func TestEveryEventOfUpstreamsIsExplained(t *testing.T) {
 	spans := codeSpans(t, "docs/operate.md")
 	words := slices.Collect(maps.Values(constants(t, "pull/events.go", "EventKind")))
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash("pull/errors.go"), nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file, _ := parse(t, "pull/errors.go")
 	ast.Inspect(file, func(n ast.Node) bool {
 		if f, ok := n.(*ast.FuncDecl); ok {
 			return f.Name.Name == "Reason"
@@ -275,11 +256,8 @@ func TestEveryEventOfUpstreamsIsExplained(t *testing.T) {
 // The page begins with ten problems. Each has a message in the words of clients, its
 // cause and a cure.
 func TestTroubleshootingBeginsWithFrequentProblems(t *testing.T) {
-	content, err := os.ReadFile("docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, chapter, _ := strings.Cut(string(content), "\n## ")
+	content := read(t, "docs/troubleshooting.md")
+	_, chapter, _ := strings.Cut(content, "\n## ")
 	chapter, _, _ = strings.Cut(chapter, "\n## ")
 	problems := strings.Split(chapter, "\n### ")[1:]
 	if len(problems) != 10 {

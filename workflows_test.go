@@ -1,7 +1,6 @@
 package terraformregistry_test
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -11,16 +10,9 @@ import (
 // The workflows install only the latest Go of one minor version. A module that asks for
 // another one would not be built there.
 func TestWorkflowsHaveTheGoOfEveryModule(t *testing.T) {
-	read := func(name string) string {
-		content, err := os.ReadFile(filepath.FromSlash(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(content)
-	}
 	const goVersion = "1.26"
 	for _, name := range []string{".github/workflows/ci.yml", ".github/workflows/release.yml"} {
-		workflow := read(name)
+		workflow := read(t, name)
 		steps := strings.Count(workflow, "actions/setup-go@")
 		if steps == 0 || strings.Count(workflow, `go-version: "`+goVersion+`"`) != steps || strings.Count(workflow, "check-latest: true") != steps {
 			t.Errorf("%s does not install the latest Go %s in each of %d steps", name, goVersion, steps)
@@ -36,7 +28,7 @@ func TestWorkflowsHaveTheGoOfEveryModule(t *testing.T) {
 	}
 	line := regexp.MustCompile(`(?m)^go ` + regexp.QuoteMeta(goVersion) + `(\.\d+)?$`)
 	for _, name := range modules {
-		if !line.MatchString(read(name)) {
+		if !line.MatchString(read(t, name)) {
 			t.Errorf("%s needs another Go than %s", name, goVersion)
 		}
 	}
