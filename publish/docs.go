@@ -93,16 +93,12 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 		s.removeAll() // tidy removes what remains
 		return f.added(r.sum), nil
 	}
-	keys, needsSignature, err := p.keys(ctx, folders, present)
-	if err != nil {
-		return Result{}, err
-	}
-	c, err := p.read(s, keys)
+	c, err := p.read(ctx, folders, s, present)
 	if err != nil {
 		return Result{}, err
 	}
 	result := Result{Outcome: Waiting}
-	result.Publication, err = s.describe(c, needsSignature, p.options.Staging)
+	result.Publication, err = c.describe(p.options.Staging)
 	result.File, result.SHA256 = f.Name, r.sum.String()
 	return result, err
 }

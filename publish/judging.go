@@ -21,16 +21,16 @@ import (
 
 // scan has the index judge a release as if it were in the tree. It returns the digests
 // that the index has.
-func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *staged) (*index.Digests, error) {
+func (p *Publisher) scan(ctx context.Context, files tree.Tree, c *staged) (*index.Digests, error) {
 	digests := new(index.Digests)
 	if x := p.options.Index(); x != nil {
 		digests = x.Digests()
 	}
-	p.remember(ctx, s, c, digests)
+	p.remember(ctx, c, digests)
 	var failures failures
-	staged := files.Staged(s.part.Sub(s.path(releaseFolder)).Observed(func(_ string, err error) { failures.note(err) }))
+	staged := files.Staged(c.part.Sub(c.path(releaseFolder)).Observed(func(_ string, err error) { failures.note(err) }))
 	staged.Keys = staged.Keys.Observed(func(name string, err error) {
-		if p.concernsKeys(name, s.address.Namespace) {
+		if p.concernsKeys(name, c.address.Namespace) {
 			failures.note(err)
 		}
 	})
@@ -45,26 +45,26 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 	case failed != nil: // the result of the scan does not count
 		return nil, tree.StorageError(failed)
 	case err != nil:
-		return nil, p.unavailable("checking "+s.name(), err)
+		return nil, p.unavailable("checking "+c.name(), err)
 	case snapshot.Totals.Pending > 0:
-		return nil, p.unavailable("checking "+s.name(), tree.ErrStore) // some packages could not be read
+		return nil, p.unavailable("checking "+c.name(), tree.ErrStore) // some packages could not be read
 	}
 	problems := slices.DeleteFunc(slices.Clone(snapshot.Report().Withheld), func(problem index.Problem) bool {
-		return problem.Version != s.version // of the namespace's keys file, for example
+		return problem.Version != c.version // of the namespace's keys file, for example
 	})
 	if i := slices.IndexFunc(problems, func(problem index.Problem) bool { return problem.Reason == tree.Unreadable }); i >= 0 {
 		// Without an error of the disk: a listed file was not found, as on NFS, and is not at fault.
-		return nil, p.unavailable("checking "+s.name(), fmt.Errorf("%s: %s", problems[i].Path, problems[i].Detail))
+		return nil, p.unavailable("checking "+c.name(), fmt.Errorf("%s: %s", problems[i].Path, problems[i].Detail))
 	}
 	var reasons []string
 	for _, problem := range problems {
 		name := path.Base(problem.Path)
 		if _, staged := c.files[name]; staged {
-			s.part.Remove(s.release(name))
+			c.part.Remove(c.release(name))
 		}
 		reasons = append(reasons, fmt.Sprintf("%s: %s", name, problem.Detail))
 	}
-	if snapshot.Provider(index.PlaceOf(s.address)).Release(s.version) == nil && len(reasons) == 0 {
+	if snapshot.Provider(index.PlaceOf(c.address)).Release(c.version) == nil && len(reasons) == 0 {
 		reasons = append(reasons, "the registry would not offer this release: its operator can tell why by `caddy-terraform-registry check`")
 	}
 	if len(reasons) > 0 {
@@ -76,12 +76,12 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 // remember passes the digests of packages to later scans, if the packages were checked
 // when they arrived and have not been written to since. Packages that came through another
 // instance are read here, so that their copies in the tree need not be read.
-func (p *Publisher) remember(ctx context.Context, s stage, c *staged, digests *index.Digests) {
+func (p *Publisher) remember(ctx context.Context, c *staged, digests *index.Digests) {
 	for name, info := range c.files {
 		if digest, ok := p.checked.Get(checkedAs(c.sums[name], info)); ok {
 			digests.AddPackage(info, digest)
 		} else {
-			p.checkStaged(ctx, s, name, digests)
+			p.checkStaged(ctx, c.stage, name, digests)
 		}
 	}
 }

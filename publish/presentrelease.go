@@ -145,13 +145,13 @@ func (p *Publisher) compareWithPresent(ctx context.Context, files tree.Tree, pre
 	if err := checkSignature(f, content); err != nil {
 		return Result{}, err
 	}
-	keys, _, err := p.keys(ctx, files, present)
+	keys, err := p.keys(ctx, files, present)
 	if err != nil {
 		return Result{}, err
 	}
 	result = f.unchanged(sum)
 	_, signed := present.files[f.Name]
-	if keys == nil {
+	if keys.ring == nil {
 		if signed {
 			return Result{}, conflicting
 		}
@@ -166,7 +166,7 @@ func (p *Publisher) compareWithPresent(ctx context.Context, files tree.Tree, pre
 	if err != nil {
 		return Result{}, err
 	}
-	if _, err := keys.Verify(checksums, content); err != nil {
+	if _, err := keys.ring.Verify(checksums, content); err != nil {
 		return Result{}, f.errOtherBytes()
 	}
 	result.Message = "the signature is valid; the one that is published stays"

@@ -30,7 +30,7 @@ func (p *Publisher) putReleaseFile(ctx context.Context, files tree.Tree, f File,
 		return p.putBeside(ctx, files, present, f, u)
 	}
 	if u.announced() {
-		result, err := p.advance(ctx, files, s, f, u.SHA256, nil, func(*signing.Keyring) (string, error) { return "", s.has(f, u.SHA256) })
+		result, err := p.advance(ctx, files, s, f, u.SHA256, nil, func(namespaceKeys) (string, error) { return "", s.has(f, u.SHA256) })
 		another := f.Kind == Signature && errors.Is(err, ErrConflict) // another signature may be valid, too
 		if !errors.Is(err, ErrNothing) && !another || u.Bodiless {
 			return result, err
@@ -49,7 +49,7 @@ func (p *Publisher) putReleaseFile(ctx context.Context, files tree.Tree, f File,
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := p.advance(ctx, files, s, f, r.sum, content, func(keys *signing.Keyring) (string, error) {
+	result, err := p.advance(ctx, files, s, f, r.sum, content, func(keys namespaceKeys) (string, error) {
 		// The client has sent everything, and may leave.
 		return p.add(context.WithoutCancel(ctx), s, f, r, content, keys)
 	})
@@ -137,7 +137,7 @@ func checkChecksums(f File, content []byte) error {
 // advance changes the stage, and publishes the release if it is complete. sum is the
 // digest of the file. content is nil if the client has not sent the file yet, or if it
 // is a package. The change may return notes.
-func (p *Publisher) advance(ctx context.Context, folders tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (Result, error) {
+func (p *Publisher) advance(ctx context.Context, folders tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(namespaceKeys) (string, error)) (Result, error) {
 	published, result, err := p.advanceLocked(ctx, folders, s, f, sum, content, change)
 	if err != nil || !published {
 		return result, err
@@ -148,7 +148,7 @@ func (p *Publisher) advance(ctx context.Context, folders tree.Tree, s stage, f F
 	return result, nil
 }
 
-func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
+func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(namespaceKeys) (string, error)) (published bool, result Result, err error) {
 	unlock, err := p.lock(ctx, s.part, s.lockName())
 	if err != nil {
 		return false, Result{}, err
@@ -164,7 +164,7 @@ func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage,
 		result, err = p.compareWithPresent(ctx, files, present, f, content, sum)
 		return false, result, err
 	}
-	keys, needsSignature, err := p.keys(ctx, files, present)
+	keys, err := p.keys(ctx, files, present)
 	if err != nil {
 		return false, Result{}, err
 	}
@@ -172,17 +172,20 @@ func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage,
 	if err != nil {
 		return false, Result{}, err
 	}
-	c, err := p.read(s, keys)
+	c, err := s.read()
+	if err == nil {
+		err = p.settleBy(keys, c)
+	}
 	if err != nil {
 		return false, Result{}, err
 	}
-	staged, err := s.describe(c, needsSignature, p.options.Staging)
+	staged, err := c.describe(p.options.Staging)
 	if err != nil {
 		return false, Result{}, err
 	}
-	if len(s.missing(c, needsSignature)) == 0 {
+	if len(c.missing()) == 0 {
 		result.Files = staged.Files
-		err := p.publish(ctx, files, s, c, present)
+		err := p.publish(ctx, files, c, present)
 		return err == nil, result, err
 	}
 	result = Result{Outcome: Waiting, Publication: staged}
@@ -190,17 +193,17 @@ func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage,
 	return false, result, nil
 }
 
-// add adds a file to the stage. keys are nil if the namespace has none.
-func (p *Publisher) add(ctx context.Context, s stage, f File, r *received, content []byte, keys *signing.Keyring) (note string, err error) {
+// add adds a file to the stage.
+func (p *Publisher) add(ctx context.Context, s stage, f File, r *received, content []byte, keys namespaceKeys) (note string, err error) {
 	c, err := s.read()
 	if err != nil {
 		return "", err
 	}
 	switch {
 	case c.checksums != nil:
-		return "", p.addDecided(ctx, s, c, f, r, content, keys)
+		return "", p.addDecided(ctx, c, f, r, content, keys)
 	case f.Kind == Checksums:
-		return p.decide(ctx, s, c, r, content, keys)
+		return p.decide(ctx, c, r, content, keys)
 	}
 	builds := c.builds(f.Name)
 	if slices.ContainsFunc(builds, func(b build) bool { return b.sum == r.sum }) {
@@ -224,12 +227,13 @@ func (p *Publisher) keep(ctx context.Context, r *received, name string) error {
 	return nil
 }
 
-// move renames a staged build. In a Bucket the result is another file.
-func (p *Publisher) move(s stage, b build, from, to string) error {
-	if err := s.part.Move(from, to); err != nil {
+// choose moves a build into the release. In a Bucket the result is another file.
+func (p *Publisher) choose(c *staged, b build) error {
+	chosen := c.release(b.name)
+	if err := c.part.Move(b.path(c.stage), chosen); err != nil {
 		return err
 	}
-	info, err := s.part.Stat(to)
+	info, err := c.part.Stat(chosen)
 	if err != nil {
 		return tree.StorageError(err)
 	}
@@ -240,15 +244,15 @@ func (p *Publisher) move(s stage, b build, from, to string) error {
 }
 
 // addDecided adds a file to a release whose SHA256SUMS is staged.
-func (p *Publisher) addDecided(ctx context.Context, s stage, c *staged, f File, r *received, content []byte, keys *signing.Keyring) error {
+func (p *Publisher) addDecided(ctx context.Context, c *staged, f File, r *received, content []byte, keys namespaceKeys) error {
 	switch f.Kind {
 	case Checksums:
 		if !bytes.Equal(content, c.checksums) {
-			return conflict("another SHA256SUMS of version %s is staged: send the files that it lists, or delete what is staged first", s.version)
+			return conflict("another SHA256SUMS of version %s is staged: send the files that it lists, or delete what is staged first", c.version)
 		}
 		return nil
 	case Signature:
-		if err := verify(f, c.checksums, content, keys); err != nil {
+		if err := keys.verify(f, c.checksums, content); err != nil {
 			return err
 		}
 	default:
@@ -256,7 +260,7 @@ func (p *Publisher) addDecided(ctx context.Context, s stage, c *staged, f File, 
 			return err
 		}
 	}
-	return p.keep(ctx, r, s.release(f.Name))
+	return p.keep(ctx, r, c.release(f.Name))
 }
 
 // checkListed refuses a file that the staged SHA256SUMS is not of.
@@ -301,11 +305,11 @@ func errManifestNotListed(name string) error {
 
 // verify refuses a signature that no key of the namespace verifies. A namespace without
 // keys accepts any.
-func verify(f File, checksums, signature []byte, keys *signing.Keyring) error {
-	if keys == nil {
+func (k namespaceKeys) verify(f File, checksums, signature []byte) error {
+	if k.ring == nil {
 		return nil
 	}
-	if _, err := keys.Verify(checksums, signature); err != nil {
+	if _, err := k.ring.Verify(checksums, signature); err != nil {
 		return refused("%s: %v", f.Name, err)
 	}
 	return nil
@@ -314,22 +318,22 @@ func verify(f File, checksums, signature []byte, keys *signing.Keyring) error {
 // decide makes a SHA256SUMS the one of the release. It writes SHA256SUMS last, so that a
 // crash leaves the release undecided. The note names staged files that do not belong to
 // the release.
-func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received, content []byte, keys *signing.Keyring) (note string, err error) {
+func (p *Publisher) decide(ctx context.Context, c *staged, r *received, content []byte, keys namespaceKeys) (note string, err error) {
 	sums, err := wire.DecodeChecksums(content)
 	if err != nil {
-		return "", refused("%s: %v", s.checksumsName(), err)
+		return "", refused("%s: %v", c.checksumsName(), err)
 	}
-	if _, listed := sums[s.manifestName()]; !listed && len(c.builds(s.manifestName())) > 0 {
-		return "", errManifestNotListed(s.manifestName())
+	if _, listed := sums[c.manifestName()]; !listed && len(c.builds(c.manifestName())) > 0 {
+		return "", errManifestNotListed(c.manifestName())
 	}
-	signature, err := s.chooseSignature(c, content, keys)
+	signature, err := c.chooseSignature(content, keys)
 	if err != nil {
 		return "", err
 	}
 	dropped := make(map[string]bool)
 	for _, b := range c.undecided {
 		if sum, listed := sums[b.name]; listed && sum == b.sum || signature != nil && b.base() == signature.base() {
-			if err := p.move(s, b, b.path(s), s.release(b.name)); err != nil {
+			if err := p.choose(c, b); err != nil {
 				return "", err
 			}
 			dropped[b.name] = false
@@ -337,10 +341,10 @@ func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received,
 			dropped[b.name] = true
 		}
 	}
-	if err := p.keep(ctx, r, s.release(s.checksumsName())); err != nil {
+	if err := p.keep(ctx, r, c.release(c.checksumsName())); err != nil {
 		return "", err
 	}
-	s.part.RemoveAll(s.path(undecidedFolder))
+	c.part.RemoveAll(c.path(undecidedFolder))
 	maps.DeleteFunc(dropped, func(_ string, is bool) bool { return !is })
 	if len(dropped) > 0 {
 		note = fmt.Sprintf("not those that SHA256SUMS is of, and dropped: %s", strings.Join(sortedNames(dropped), ", "))
@@ -350,17 +354,17 @@ func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received,
 
 // chooseSignature returns the signature of a SHA256SUMS, or nil if it is not there.
 // Without keys, the last signature counts.
-func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyring) (*build, error) {
-	builds := c.builds(s.signatureName())
+func (c *staged) chooseSignature(checksums []byte, keys namespaceKeys) (*build, error) {
+	builds := c.builds(c.signatureName())
 	for _, b := range slices.Backward(builds) {
-		if keys == nil {
+		if keys.ring == nil {
 			return &b, nil
 		}
-		signature, err := readListed(s.part, b.path(s), tree.MaxDocument)
+		signature, err := readListed(c.part, b.path(c.stage), tree.MaxDocument)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := keys.Verify(checksums, signature); err == nil {
+		if _, err := keys.ring.Verify(checksums, signature); err == nil {
 			return &b, nil
 		}
 	}
@@ -368,56 +372,66 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 }
 
 // read returns the content of a stage whose signature is chosen.
-func (p *Publisher) read(s stage, keys *signing.Keyring) (*staged, error) {
+func (p *Publisher) read(ctx context.Context, files tree.Tree, s stage, present *presentRelease) (*staged, error) {
 	c, err := s.read()
 	if err == nil {
-		err = p.settle(s, c, keys)
+		err = p.settle(ctx, files, c, present)
 	}
 	return c, err
 }
 
-// settle chooses the signature of a release whose SHA256SUMS is there, if it was taken before that
+// settle chooses the signature of a release by the keys of its namespace.
+func (p *Publisher) settle(ctx context.Context, files tree.Tree, c *staged, present *presentRelease) error {
+	keys, err := p.keys(ctx, files, present)
+	if err != nil {
+		return err
+	}
+	return p.settleBy(keys, c)
+}
+
+// settleBy chooses the signature of a release whose SHA256SUMS is there, if it was taken before that
 // was seen.
-func (p *Publisher) settle(s stage, c *staged, keys *signing.Keyring) error {
+func (p *Publisher) settleBy(keys namespaceKeys, c *staged) error {
+	c.keys = keys
 	if c.checksums == nil || len(c.undecided) == 0 {
 		return nil
 	}
-	signature, err := s.chooseSignature(c, c.checksums, keys)
+	signature, err := c.chooseSignature(c.checksums, keys)
 	if err == nil && signature != nil {
-		err = p.move(s, *signature, signature.path(s), s.release(signature.name))
+		err = p.choose(c, *signature)
 		c.files[signature.name] = signature.info
 	}
 	if err != nil {
 		return err
 	}
 	c.undecided = nil
-	s.part.RemoveAll(s.path(undecidedFolder))
+	c.part.RemoveAll(c.path(undecidedFolder))
 	return nil
 }
 
 // publish moves a complete release into the tree, if the index would offer it there.
 // Otherwise it drops the faulty files, so that they can be sent again.
-func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *staged, present *presentRelease) error {
-	if err := p.checkNoOtherBuild(files, s.address, s.version); err != nil {
+func (p *Publisher) publish(ctx context.Context, files tree.Tree, c *staged, present *presentRelease) error {
+	if err := p.checkNoOtherBuild(files, c.address, c.version); err != nil {
 		return err
 	}
-	if err := p.installDocs(ctx, s, s.release()); err != nil {
+	if err := p.installDocs(ctx, c.stage, c.release()); err != nil {
 		return err
 	}
-	digests, err := p.scan(ctx, files, s, c)
+	digests, err := p.scan(ctx, files, c)
 	if err != nil {
 		return err
 	}
-	copied, err := s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
+	copied, err := c.part.InstallFolder(ctx, c.release(), present.folder, c.checksumsName())
 	switch {
 	case errors.Is(err, tree.ErrInTheWay):
-		return p.inTheWay(files, s)
+		return p.inTheWay(files, c.stage)
 	case err != nil:
-		p.changed(s.address) // the release may be there all the same
+		p.changed(c.address) // the release may be there all the same
 		return err
 	}
 	p.rememberCopied(c, copied, digests)
-	s.removeAll() // tidy removes what remains
+	c.removeAll() // tidy removes what remains
 	return nil
 }
 
@@ -462,14 +476,10 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	if c.empty() {
 		return wire.Publication{}, ErrNothing
 	}
-	keys, needsSignature, err := p.keys(ctx, files, present)
-	if err == nil {
-		err = p.settle(s, c, keys)
-	}
-	if err != nil {
+	if err := p.settle(ctx, files, c, present); err != nil {
 		return wire.Publication{}, err
 	}
-	return s.describe(c, needsSignature, p.options.Staging)
+	return c.describe(p.options.Staging)
 }
 
 // Drop removes the staged files of a provider's version, or returns ErrNothing. It
@@ -506,21 +516,21 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 		return err
 	}
 	defer p.measure(s, "", 0)
-	return s.drop(context.WithoutCancel(ctx), c, present)
+	return c.drop(context.WithoutCancel(ctx), present)
 }
 
 // drop removes what is staged of a version. If the tree does not have the version, drop also
 // removes the files that an interrupted publication has copied. It keeps files that may belong
 // to another release.
-func (s stage) drop(ctx context.Context, c *staged, present *presentRelease) error {
+func (c *staged) drop(ctx context.Context, present *presentRelease) error {
 	if present.exists {
-		return s.removeAll()
+		return c.removeAll()
 	}
-	err := s.part.RemoveUnfinished(ctx, present.folder, s.checksumsName(), c.checksums)
+	err := c.part.RemoveUnfinished(ctx, present.folder, c.checksumsName(), c.checksums)
 	if err != nil && !errors.Is(err, tree.ErrReserved) && !errors.Is(err, tree.ErrInTheWay) {
 		return err
 	}
-	return s.removeAll()
+	return c.removeAll()
 }
 
 // sortedNames returns the keys of a map, in order.

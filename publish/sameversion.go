@@ -151,10 +151,6 @@ func (p *Publisher) complete(ctx context.Context, files tree.Tree, s stage) (boo
 	if err != nil {
 		return false, err
 	}
-	keys, needsSignature, err := p.keys(ctx, files, present)
-	if err != nil {
-		return false, err
-	}
-	c, err := p.read(s, keys)
-	return err == nil && len(s.missing(c, needsSignature)) == 0, err
+	c, err := p.read(ctx, files, s, present)
+	return err == nil && len(c.missing()) == 0, err
 }

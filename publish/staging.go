@@ -95,17 +95,19 @@ func (b build) path(s stage) string { return s.path(undecidedFolder, b.base()) }
 
 func (b build) base() string { return b.name + "@" + b.sum.String() }
 
-// staged is the content of a stage.
+// staged is a stage with its content.
 type staged struct {
+	stage
+	keys      namespaceKeys  // by which its signature was chosen: see Publisher.settle
 	checksums []byte         // nil: not there yet
 	sums      wire.Checksums // the content of checksums
 	files     map[string]fs.FileInfo
 	undecided []build // the oldest first
-	docs      bool    // there is documentation, in the release or beside it
+	hasDocs   bool    // in the release or beside it
 	last      time.Time
 }
 
-func (c *staged) empty() bool { return c.checksums == nil && len(c.undecided) == 0 && !c.docs }
+func (c *staged) empty() bool { return c.checksums == nil && len(c.undecided) == 0 && !c.hasDocs }
 
 // builds returns the builds of one file.
 func (c *staged) builds(name string) []build {
@@ -121,7 +123,7 @@ func (c *staged) builds(name string) []build {
 // read returns the content of the stage, whose lock the caller has. It also repairs a
 // decision that a crash has interrupted.
 func (s stage) read() (*staged, error) {
-	c := &staged{files: make(map[string]fs.FileInfo)}
+	c := &staged{stage: s, files: make(map[string]fs.FileInfo)}
 	release, err := s.part.Entries(s.release())
 	if err != nil {
 		return nil, err
@@ -131,29 +133,29 @@ func (s stage) read() (*staged, error) {
 		case e.Bad != nil:
 			return nil, e.Err()
 		case e.IsDir():
-			c.docs = c.docs || e.Name == docsFolder
+			c.hasDocs = c.hasDocs || e.Name == docsFolder
 		default:
 			c.files[e.Name] = e.Info
 		}
 		c.last = latest(c.last, e.Info)
 	}
-	if err := s.readDecision(c); err != nil {
+	if err := c.readDecision(); err != nil {
 		return nil, err
 	}
-	if err := s.readUndecided(c); err != nil {
+	if err := c.readUndecided(); err != nil {
 		return nil, err
 	}
 	docs, err := s.docs()
 	if docs != nil {
-		c.docs, c.last = true, latest(c.last, docs.Info)
+		c.hasDocs, c.last = true, latest(c.last, docs.Info)
 	}
 	return c, err
 }
 
 // readDecision reads SHA256SUMS. Without one, the release has no files yet.
-func (s stage) readDecision(c *staged) error {
-	if _, decided := c.files[s.checksumsName()]; decided {
-		content, err := readListed(s.part, s.release(s.checksumsName()), tree.MaxDocument)
+func (c *staged) readDecision() error {
+	if _, decided := c.files[c.checksumsName()]; decided {
+		content, err := readListed(c.part, c.release(c.checksumsName()), tree.MaxDocument)
 		if err != nil {
 			return err
 		}
@@ -162,10 +164,10 @@ func (s stage) readDecision(c *staged) error {
 			return nil
 		}
 		// It was valid when it arrived, so the disk has damaged it.
-		s.part.RemoveAll(s.release(s.checksumsName()))
-		delete(c.files, s.checksumsName())
+		c.part.RemoveAll(c.release(c.checksumsName()))
+		delete(c.files, c.checksumsName())
 	}
-	return s.undecide(c)
+	return c.undecide()
 }
 
 // readListed reads a small file that a listing has. If it does not exist, the listing is an old one,
@@ -179,8 +181,8 @@ func readListed(part tree.Part, name string, limit int64) ([]byte, error) {
 }
 
 // readUndecided reads the builds that wait for SHA256SUMS.
-func (s stage) readUndecided(c *staged) error {
-	entries, err := s.part.Entries(s.path(undecidedFolder))
+func (c *staged) readUndecided() error {
+	entries, err := c.part.Entries(c.path(undecidedFolder))
 	if err != nil || len(entries) == 0 {
 		return err
 	}
@@ -196,7 +198,7 @@ func (s stage) readUndecided(c *staged) error {
 	}
 	slices.SortStableFunc(c.undecided, func(a, b build) int { return a.info.ModTime().Compare(b.info.ModTime()) })
 	if c.checksums != nil {
-		return s.adopt(c)
+		return c.adopt()
 	}
 	return nil
 }
@@ -204,32 +206,32 @@ func (s stage) readUndecided(c *staged) error {
 // adopt takes builds into a release whose SHA256SUMS is there. An instance that did not see it yet,
 // as on NFS, has taken them as undecided. The rest are builds that the decision has dropped, and
 // signatures: which one counts depends on the keys, see Publisher.settle.
-func (s stage) adopt(c *staged) error {
+func (c *staged) adopt() error {
 	var signatures []build
 	for _, b := range c.undecided {
 		switch sum, listed := c.sums[b.name]; {
 		case c.files[b.name] != nil:
-		case b.name == s.signatureName():
+		case b.name == c.signatureName():
 			signatures = append(signatures, b)
-		case listed && sum == b.sum && s.requires(b.name):
-			if err := s.part.Move(b.path(s), s.release(b.name)); err != nil {
+		case listed && sum == b.sum && c.requires(b.name):
+			if err := c.part.Move(b.path(c.stage), c.release(b.name)); err != nil {
 				return err
 			}
 			c.files[b.name] = b.info
 		}
 	}
 	if c.undecided = signatures; signatures == nil {
-		s.part.RemoveAll(s.path(undecidedFolder))
+		c.part.RemoveAll(c.path(undecidedFolder))
 	}
 	return nil
 }
 
 // undecide takes files back out of a release that has no SHA256SUMS.
-func (s stage) undecide(c *staged) error {
+func (c *staged) undecide() error {
 	for name, info := range c.files {
-		sum, err := s.part.Digest(s.release(name))
+		sum, err := c.part.Digest(c.release(name))
 		if err == nil {
-			err = s.part.Move(s.release(name), build{name, sum, info}.path(s))
+			err = c.part.Move(c.release(name), build{name, sum, info}.path(c.stage))
 		}
 		if err != nil {
 			return err
@@ -248,17 +250,17 @@ func latest(t time.Time, info fs.FileInfo) time.Time {
 }
 
 // missing lists the files that the release still needs to be complete.
-func (s stage) missing(c *staged, needsSignature bool) (names []string) {
+func (c *staged) missing() (names []string) {
 	if c.checksums == nil {
-		names = append(names, s.checksumsName())
+		names = append(names, c.checksumsName())
 	}
 	for name := range c.sums {
-		if _, ok := c.files[name]; !ok && s.requires(name) {
+		if _, ok := c.files[name]; !ok && c.requires(name) {
 			names = append(names, name)
 		}
 	}
-	if needsSignature && c.files[s.signatureName()] == nil && (c.checksums != nil || len(c.builds(s.signatureName())) == 0) {
-		names = append(names, s.signatureName())
+	if c.keys.required && c.files[c.signatureName()] == nil && (c.checksums != nil || len(c.builds(c.signatureName())) == 0) {
+		names = append(names, c.signatureName())
 	}
 	slices.Sort(names)
 	return names
@@ -272,21 +274,21 @@ func (s stage) requires(name string) bool {
 }
 
 // describe describes the stage to publishers.
-func (s stage) describe(c *staged, needsSignature bool, life time.Duration) (wire.Publication, error) {
+func (c *staged) describe(life time.Duration) (wire.Publication, error) {
 	expires := c.last.Add(life).UTC().Truncate(time.Second)
 	d := wire.Publication{
-		Status: wire.Staged, Address: s.address.String(), Version: s.version,
-		Missing: s.missing(c, needsSignature), Expires: &expires,
+		Status: wire.Staged, Address: c.address.String(), Version: c.version,
+		Missing: c.missing(), Expires: &expires,
 	}
 	for name, info := range c.files {
 		sum, listed := c.sums[name]
 		switch {
 		case listed:
-		case name == s.checksumsName():
+		case name == c.checksumsName():
 			sum = sha256.Sum256(c.checksums)
 		default: // the signature, which is small
 			var err error
-			if sum, err = s.part.Digest(s.release(name)); err != nil {
+			if sum, err = c.part.Digest(c.release(name)); err != nil {
 				return d, err
 			}
 		}

@@ -76,7 +76,7 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 	if err != nil {
 		return err
 	}
-	done, err := p.finish(ctx, files, s, c, present)
+	done, err := p.finish(ctx, files, c, present)
 	var bad *Refusal
 	switch {
 	case err != nil && !errors.As(err, &bad):
@@ -98,26 +98,22 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 		p.options.Logger.LogAttrs(ctx, slog.LevelInfo, what,
 			slog.String("address", s.address.String()), slog.String("version", s.version))
 	}
-	return s.drop(ctx, c, present)
+	return c.drop(ctx, present)
 }
 
 // finish puts what is staged into the tree, and reports whether it was complete: a whole
 // release, or documentation of a published one, whose other files never change. A Refusal
 // means that the files have to change first.
-func (p *Publisher) finish(ctx context.Context, files tree.Tree, s stage, c *staged, present *presentRelease) (done bool, err error) {
+func (p *Publisher) finish(ctx context.Context, files tree.Tree, c *staged, present *presentRelease) (done bool, err error) {
 	if present.exists {
-		err = p.installDocs(ctx, s, present.folder)
+		err = p.installDocs(ctx, c.stage, present.folder)
 	} else {
-		keys, needsSignature, keysErr := p.keys(ctx, files, present)
-		if keysErr == nil {
-			keysErr = p.settle(s, c, keys)
+		if err := p.settle(ctx, files, c, present); err != nil || c.checksums == nil || len(c.missing()) > 0 {
+			return false, err
 		}
-		if keysErr != nil || c.checksums == nil || len(s.missing(c, needsSignature)) > 0 {
-			return false, keysErr
-		}
-		err = p.publish(ctx, files, s, c, present)
+		err = p.publish(ctx, files, c, present)
 	}
-	p.changed(s.address) // even a failure may have changed files
+	p.changed(c.address) // even a failure may have changed files
 	return err == nil, err
 }
 
