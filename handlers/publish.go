@@ -163,7 +163,9 @@ func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []s
 	if err != nil {
 		return publishFailed(err)
 	}
-	r.Version, r.Platform = file.Version, file.Platform()
+	if r.Version = file.Version; file.Kind == publish.Package {
+		r.Platform = file.Platform.String()
+	}
 	r.Upload = &Upload{Kind: file.Kind, File: file.Name}
 	result, err := g.publish(r, file, body)
 	r.Upload.Subject, r.Upload.Outcome = r.knownSubject().ID, outcomeOf(result, err)

@@ -37,7 +37,7 @@ type File struct {
 	Name    string // as in the tree
 	Kind    Kind
 
-	platform address.Platform // of a Package
+	Platform address.Platform // of a Package; zero for others
 }
 
 // Archives of documentation, by the name under which they are published.
@@ -73,7 +73,7 @@ func ParseReleaseFile(a address.Address, version, name string) (File, error) {
 	}
 	switch parsed.Kind {
 	case address.PackageFile:
-		f.Kind, f.platform = Package, parsed.Platform
+		f.Kind, f.Platform = Package, parsed.Platform
 	case address.ChecksumsFile:
 		f.Kind = Checksums
 	case address.SignatureFile:
@@ -112,14 +112,6 @@ func ParseMetadataFile(a address.Address, name string) (File, error) {
 		return File{}, refused("%.200q is not published for a provider as a whole: send %s, or a file to the path of its version", name, tree.MetadataName)
 	}
 	return File{Address: a, Name: name, Kind: Metadata}, nil
-}
-
-// Platform returns OS_ARCH of a Package, and nothing for other kinds.
-func (f File) Platform() string {
-	if f.Kind != Package {
-		return ""
-	}
-	return f.platform.String()
 }
 
 // maxName is the length of a file's name, and of an address with a version, in bytes.

@@ -97,7 +97,7 @@ func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, diges
 		return
 	}
 	defer content.Close()
-	digest, err := archive.CheckPackage(ctx, content, info.Size(), s.address.Name, f.platform, wire.SHA256{})
+	digest, err := archive.CheckPackage(ctx, content, info.Size(), s.address.Name, f.Platform, wire.SHA256{})
 	if err != nil {
 		return
 	}

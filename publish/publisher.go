@@ -363,7 +363,7 @@ func (p *Publisher) offered(s *index.Snapshot, f File, sum string) bool {
 			return v != nil && v.Archive.SHA256.String() == sum
 		}
 		r := s.Provider(index.PlaceOf(a)).Release(f.Version)
-		return r != nil && (f.Kind != Package || r.Package(f.platform.OS, f.platform.Arch) != nil)
+		return r != nil && (f.Kind != Package || r.Package(f.Platform.OS, f.Platform.Arch) != nil)
 	})
 }
 

@@ -28,7 +28,7 @@ func (p *Publisher) checkRecord(f File, h1 string, sum wire.SHA256) error {
 	if p.options.Record == nil {
 		return nil
 	}
-	if since := p.options.Record.Replaces(f.Address, f.Version, f.platform, h1, sum); !since.IsZero() {
+	if since := p.options.Record.Replaces(f.Address, f.Version, f.Platform, h1, sum); !since.IsZero() {
 		return conflict("version %s of %s is on record with another %s since %s: a version never changes, publish a new one", f.Version, f.Address, f.Name, since.UTC().Format(time.RFC3339))
 	}
 	return nil
@@ -69,7 +69,7 @@ func (p *Publisher) awaitRecord(ctx context.Context, f File) (problem string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordPatience)
 	defer cancel()
-	if p.options.Record.Await(ctx, f.Address, f.Version, f.platform) {
+	if p.options.Record.Await(ctx, f.Address, f.Version, f.Platform) {
 		return ""
 	}
 	return "it is offered, and not in the transparency log yet: it will be entered when that is possible"

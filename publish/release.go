@@ -104,7 +104,7 @@ func (p *Publisher) check(ctx context.Context, f File, r *received) (content []b
 
 // checkPackage checks a package as a scan would.
 func (p *Publisher) checkPackage(ctx context.Context, f File, r *received) (err error) {
-	if r.digest, err = r.arriving.CheckPackage(ctx, r, r.size, f.Address.Name, f.platform, r.sum); err != nil {
+	if r.digest, err = r.arriving.CheckPackage(ctx, r, r.size, f.Address.Name, f.Platform, r.sum); err != nil {
 		return p.asRefusal(ctx, f, err)
 	}
 	return p.checkRecord(f, r.digest.Digest.FileHashes.H1(), r.sum)

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	version "github.com/hashicorp/go-version"
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
@@ -229,7 +228,7 @@ func readPackage(ctx context.Context, a address.Address, version, name, path str
 	if p.File, err = publish.ParseReleaseFile(a, version, name); err != nil {
 		return p, err
 	}
-	f, err := afero.NewOsFs().Open(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return p, err
 	}
@@ -238,11 +237,7 @@ func readPackage(ctx context.Context, a address.Address, version, name, path str
 	if err != nil {
 		return p, err
 	}
-	parsed, err := address.ParseReleaseFile(a.Name, name)
-	if err != nil {
-		return p, err
-	}
-	digest, err := archive.CheckPackage(ctx, f, info.Size(), a.Name, parsed.Platform, wire.SHA256{})
+	digest, err := archive.CheckPackage(ctx, f, info.Size(), a.Name, p.Platform, wire.SHA256{})
 	p.size, p.sha256, p.open = info.Size(), digest.SHA256, onDisk(path)
 	return p, err
 }
