@@ -61,11 +61,11 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 		return fmt.Errorf("--signatures: %w", err)
 	}
 	finish := func(l index.Ledger) error {
-		report, repositories, err := check(cmd.Context(), directories, signatures == pull.RequireSignatures, l)
+		r, err := check(cmd.Context(), directories, signatures == pull.RequireSignatures, l)
 		if err != nil {
 			return err
 		}
-		return cli.Finish(cmd, checkResult{report, repositories})
+		return cli.Finish(cmd, r)
 	}
 	if fl.String("config") == "" {
 		if fl.String("adapter") != "" {
@@ -83,9 +83,9 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// check scans a tree on the local disk once, and compares it with a ledger, which may be nil. Named file systems exist only within
-// a configuration.
-func check(ctx context.Context, directories source.Directories, require bool, l index.Ledger) (*index.Report, []namedRepository, error) {
+// check scans a tree on the local disk once, and compares it with a ledger, which may be nil. Named
+// file systems exist only within a configuration.
+func check(ctx context.Context, directories source.Directories, require bool, l index.Ledger) (r checkResult, err error) {
 	memo, identity := module.Memo(directories)
 	snapshot, err := cli.Scan(ctx, index.Options{
 		Open:              directories.Open,
@@ -96,14 +96,14 @@ func check(ctx context.Context, directories source.Directories, require bool, l 
 		Ledger:            l,
 	})
 	if err != nil {
-		return nil, nil, err
+		return r, err
 	}
-	report := snapshot.Report()
-	for i := range report.Offered {
-		o := &report.Offered[i]
+	r = checkResult{snapshot.Report(), namedRepositories(snapshot)}
+	for i := range r.Offered {
+		o := &r.Offered[i]
 		o.Signature = strings.TrimSpace(o.Signature) // the space before the ID that unusedKey lacks
 	}
-	return report, namedRepositories(snapshot), nil
+	return r, nil
 }
 
 // A namedRepository is a repository that a registry.hcl names.
@@ -145,18 +145,10 @@ func (unusedKey) Sign([]byte) ([]byte, error) { return nil, errors.New("there is
 // whole so that they can be copied.
 type checkResult struct {
 	*index.Report
-	repositories []namedRepository
+	Repositories []namedRepository `json:"repositories,omitempty"`
 }
 
-func (r checkResult) Document() any {
-	if len(r.repositories) == 0 {
-		return r.Report
-	}
-	return struct {
-		*index.Report
-		Repositories []namedRepository `json:"repositories"`
-	}{r.Report, r.repositories}
-}
+func (r checkResult) Document() any { return r }
 
 func (r checkResult) Status() int {
 	if len(r.Withheld) > 0 || r.Hint != "" {
@@ -169,7 +161,7 @@ func (r checkResult) WriteText(out, _ io.Writer) error {
 	b := new(strings.Builder)
 	writeOffered(b, r.Offered)
 	writeNotes(b, r.Offered)
-	cli.WriteSection(b, "REPOSITORIES", r.repositories, func(n namedRepository) string {
+	cli.WriteSection(b, "REPOSITORIES", r.Repositories, func(n namedRepository) string {
 		return fmt.Sprintf("module %s %s %s\n%s", cli.Printable(n.Address), cli.Printable(n.URL), cli.Printable(n.Tags), cli.Wrap(n.Detail, cli.Indent))
 	})
 	cli.WriteProblems(b, "WITHHELD", r.Withheld)
