@@ -136,7 +136,7 @@ func (f *clientFile) fromConfiguration(ctx context.Context, fl caddycmd.Flags) e
 	if err != nil {
 		return err
 	}
-	f.known, f.registry = true, s.Registry
+	f.registry = s.Registry
 	name := f.registry.Hostnames[0]
 	if u, err := url.Parse(s.URL); err == nil {
 		host, _ := address.ParseHostname(u.Host)
@@ -242,7 +242,7 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network remote
 
 // chooseOrigins keeps only the registries to stand in for.
 func (f *clientFile) chooseOrigins(hostnames []svchost.Hostname) error {
-	if f.known && len(hostnames) == 0 {
+	if f.private == nil && len(hostnames) == 0 {
 		if len(f.registry.Origins) == 0 {
 			return errors.New("the registry has nothing of another one, and no upstream: name what it shall stand in for by --hostname")
 		}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"slices"
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -18,11 +19,10 @@ type clientFile struct {
 	tofu     bool
 	tokens   bool // with blocks for tokens, to be filled in
 
-	known     bool // the origins of the registry are known
 	elsewhere bool // discovery at the name of the registry does not lead to it
 
 	// private asks the server whether it requires a token for providers and modules of
-	// another registry. Nil: there is only a configuration.
+	// another registry. Nil: there is a configuration, which says what origins there are.
 	private func(svchost.Hostname) bool
 
 	notes []string // for users, beside the file
@@ -53,6 +53,7 @@ func (f clientFile) text() string {
 			add("Gets "+nouns(o)+" of "+o.String()+" from "+name+".", f.registry.StandIn(o))
 		}
 	}
+	isPrivate := func(o clientconfig.Origin) bool { return o.Private }
 	token := func(hostname, say string) {
 		block := clientconfig.Credentials(hostname, "…")
 		if h, err := address.ParseHostname(hostname); err == nil {
@@ -69,7 +70,7 @@ func (f clientFile) text() string {
 		}
 		add(say, block)
 	}
-	if f.registry.Private || f.purpose == forMirror && f.privateOrigin() || f.tokens && f.purpose != forStandIn {
+	if f.registry.Private || f.purpose == forMirror && slices.ContainsFunc(f.registry.Origins, isPrivate) || f.tokens && f.purpose != forStandIn {
 		say := "The token for " + name + "."
 		if f.registry.Login {
 			say = "The token for " + name + ", unless `" + login + name + "` has stored one."
@@ -78,22 +79,12 @@ func (f clientFile) text() string {
 	}
 	if f.purpose == forStandIn {
 		for _, o := range f.registry.Origins {
-			if o.Private || f.tokens && !f.known {
+			if o.Private || f.tokens && f.private != nil {
 				token(o.String(), "The token of "+name+", which is sent there under the name that it stands in for. Remove this together with the host block: without that, it would be sent to "+o.String()+" itself.")
 			}
 		}
 	}
 	return strings.Join(parts, "\n")
-}
-
-// privateOrigin reports whether an origin requires a token.
-func (f clientFile) privateOrigin() bool {
-	for _, o := range f.registry.Origins {
-		if o.Private {
-			return true
-		}
-	}
-	return false
 }
 
 // nouns names what the registry has of an origin.
