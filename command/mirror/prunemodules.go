@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,11 +71,7 @@ func neededModules(ctx context.Context, dirs []string, snapshot *index.Snapshot,
 		return nil, fmt.Errorf("it is not known which modules these calls need, which could be removed then: run `init` in the folders of their configurations, or `init -upgrade` if a newer version calls them, so that %s lists them all:\n%s",
 			lockfile.InstalledName, strings.Join(unknown, "\n"))
 	}
-	needed := make([]pull.Lock, 0, len(s.needed))
-	for l := range s.needed {
-		needed = append(needed, l)
-	}
-	return needed, nil
+	return slices.Collect(maps.Keys(s.needed)), nil
 }
 
 // follow notes the modules that a configuration needs.
@@ -121,15 +118,15 @@ func (s *moduleSurvey) follow(ctx context.Context, dir string, c *lockfile.Confi
 	return nil
 }
 
-// need notes a module, and returns it if the tree offers it. The module of one of the
-// registry's own hostnames may lie under no hostname.
+// need notes a module, and returns it if the tree offers it.
 func (s *moduleSurvey) need(l pull.Lock) *index.ModuleVersion {
 	s.needed[l] = true
-	m := s.snapshot.Module(index.PlaceOf(l.Address)).Version(l.Version)
-	if m == nil && slices.Contains(s.own, l.Address.Hostname) {
-		m = s.snapshot.Module(index.PlaceOf(l.Address.WithHostname(""))).Version(l.Version)
+	for _, a := range s.addresses(l.Address) {
+		if m := s.snapshot.Module(index.PlaceOf(a)).Version(l.Version); m != nil {
+			return m
+		}
 	}
-	return m
+	return nil
 }
 
 // versions returns the versions of a module in the tree that a call may lead to. The error says
@@ -137,7 +134,7 @@ func (s *moduleSurvey) need(l pull.Lock) *index.ModuleVersion {
 func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.ModuleVersion, err error) {
 	wanted := slices.Clone(call.Installed)
 	var offered, addresses []string
-	for _, a := range s.addresses(call) {
+	for _, a := range s.addresses(call.Address) {
 		addresses = append(addresses, a.String())
 		offered = append(offered, s.snapshot.Module(index.PlaceOf(a)).Numbers()...)
 	}
@@ -161,13 +158,13 @@ func (s *moduleSurvey) versions(call lockfile.ModuleCall) (found []*index.Module
 	return found, err
 }
 
-// addresses returns the addresses under which the tree may have the module of a call. The module
-// of one of the registry's own hostnames may lie under no hostname.
-func (s *moduleSurvey) addresses(call lockfile.ModuleCall) []address.Address {
-	if slices.Contains(s.own, call.Address.Hostname) {
-		return []address.Address{call.Address, call.Address.WithHostname("")}
+// addresses returns the addresses under which the tree may have a module. The module of one of the
+// registry's own hostnames may lie under no hostname.
+func (s *moduleSurvey) addresses(a address.Address) []address.Address {
+	if slices.Contains(s.own, a.Hostname) {
+		return []address.Address{a, a.WithHostname("")}
 	}
-	return []address.Address{call.Address}
+	return []address.Address{a}
 }
 
 // read reads the package of a module in the tree. An error says nothing about what the module
