@@ -41,33 +41,32 @@ const (
 	answerTimeout = 3 * time.Minute
 )
 
-// Reading returns a transport for many small questions at once.
-func (n Network) Reading() http.RoundTripper {
+// transport returns a transport that waits for the beginning of an answer for some time.
+func (n Network) transport(answerTimeout time.Duration) *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots},
 		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: time.Minute,
+		ResponseHeaderTimeout: answerTimeout,
 		MaxIdleConnsPerHost:   16,
 		IdleConnTimeout:       90 * time.Second,
-		ForceAttemptHTTP2:     true,
 	}
+}
+
+// Reading returns a transport for many small questions at once.
+func (n Network) Reading() http.RoundTripper {
+	t := n.transport(time.Minute)
+	t.ForceAttemptHTTP2 = true
+	return t
 }
 
 // client makes a client that retries. Only requests without a token may be redirected.
 func (n Network) client(redirected bool) *retryablehttp.Client {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true) // in which Go sends large bodies faster
-	client := &http.Client{Transport: &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.Roots},
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: continueTimeout,
-		ResponseHeaderTimeout: answerTimeout,
-		MaxIdleConnsPerHost:   16,
-		IdleConnTimeout:       90 * time.Second,
-		Protocols:             protocols,
-	}}
+	t := n.transport(answerTimeout)
+	t.ExpectContinueTimeout = continueTimeout
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true) // in which Go sends large bodies faster
+	client := &http.Client{Transport: t}
 	if !redirected {
 		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	}
