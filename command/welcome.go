@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	_ "embed" // the template
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -44,7 +43,7 @@ const exampleHostname = "registry.example.com"
 var welcomeText string
 
 func (w welcome) write(out io.Writer) error {
-	t, err := template.New("welcome").Funcs(template.FuncMap{"quote": quote}).Parse(welcomeText)
+	t, err := template.New("welcome").Parse(welcomeText)
 	if err != nil {
 		return err
 	}
@@ -135,9 +134,6 @@ func enumerate(origins []clientconfig.Origin) string {
 	}
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
-
-// quote is a string of a configuration.
-func quote(parts ...string) string { return fmt.Sprintf("%q", strings.Join(parts, "")) }
 
 // host is the name that clients reach the registry by, in Unicode.
 func (w welcome) host() string {
