@@ -10,20 +10,15 @@ import (
 	"strings"
 )
 
-// build runs `go build` with more environment variables, and shows how many packages it
-// has compiled so far. The total is unknown: most packages may be in Go's cache.
-func build(output string, env []string, args ...string) error {
-	output, err := filepath.Abs(output) // -C is another folder
+// build runs `go build` in a folder with more environment variables, and shows how many
+// packages it has compiled so far. The total is unknown: most packages may be in Go's cache.
+func build(folder, output string, env []string, args ...string) error {
+	output, err := filepath.Abs(output)
 	if err != nil {
 		return err
 	}
-	if args[0] == "-C" { // it must be the first
-		args = append([]string{args[0], args[1], "-v", "-o", output}, args[2:]...)
-	} else {
-		args = append([]string{"-v", "-o", output}, args...)
-	}
-	cmd := exec.Command("go", append([]string{"build"}, args...)...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd := exec.Command("go", append([]string{"build", "-v", "-o", output}, args...)...)
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
 	printed, err := cmd.StderrPipe()
 	if err != nil {
 		return err

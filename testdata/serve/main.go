@@ -36,7 +36,7 @@ func run(flags []string) error {
 	fmt.Println("Building Caddy with the registry. The first time, this takes some minutes.")
 	folder := filepath.Join("testdata", "serve")
 	caddy := filepath.Join(folder, "caddy"+suffix())
-	if err := build(caddy, nil, "-tags", "nobadger,nomysql,nopgx", "./xcaddy"); err != nil {
+	if err := build(".", caddy, nil, "-tags", "nobadger,nomysql,nopgx", "./xcaddy"); err != nil {
 		return fmt.Errorf("building Caddy: %w", err)
 	}
 	root := filepath.Join("testdata", "registry")
@@ -104,7 +104,7 @@ func publish(dir, docs string) error {
 	}
 	defer os.RemoveAll(scratch)
 	binary := filepath.Join(scratch, "terraform-provider-demo_v"+version+suffix())
-	err = build(binary, []string{"CGO_ENABLED=0"}, "-C", filepath.Join("testdata", "provider"), "-trimpath",
+	err = build(filepath.Join("testdata", "provider"), binary, []string{"CGO_ENABLED=0"}, "-trimpath",
 		"-ldflags", "-s -w -X main.typeName=demo -X main.version="+version, ".")
 	if err != nil {
 		return fmt.Errorf("building the sample provider: %w", err)
