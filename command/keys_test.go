@@ -1,7 +1,6 @@
 package command
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -18,18 +17,7 @@ func TestKeysForget(t *testing.T) {
 	author := indextest.NewPublisher(t)
 	files := indextest.OnDisk(t, roots+"/open").Keys("acme", author)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(author)
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := caddy.Load(content, true); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := caddy.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	serve(t, file)
 	app, err := module.ConfiguredApp(caddy.ActiveContext())
 	if err != nil {
 		t.Fatal(err)
@@ -67,10 +55,7 @@ func TestKeysForget(t *testing.T) {
 	}
 }
 
-func TestKeysMistakes(t *testing.T) {
-	if _, _, err := commandtest.Run(t.Context(), keysCommand(), "remember"); err == nil || !strings.Contains(err.Error(), "there is forget") {
-		t.Error(err)
-	}
+func TestKeysForgetWithoutAServer(t *testing.T) {
 	_, _, err := commandtest.Run(t.Context(), keysCommand(), "forget", "--address", "unix/"+t.TempDir()+"/admin", "acme")
 	if err == nil || !strings.Contains(err.Error(), "has not done it") {
 		t.Error(err)

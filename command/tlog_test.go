@@ -1,13 +1,12 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
@@ -40,30 +39,27 @@ func (s loggedServer) run(args ...string) (string, error) {
 // start starts the server, and waits until fsck says that all is well, and the log has begun.
 func (s loggedServer) start(until string) {
 	s.t.Helper()
-	content, err := os.ReadFile(s.file)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := caddy.Load(content, true); err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(s.stop)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	serve(s.t, s.file)
+	eventually(s.t, func() (bool, string) {
 		out, err := s.run("fsck")
-		if _, begun := os.Stat(s.roots + "/free/begun"); err == nil && out == until && begun == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("fsck says %q, %v", out, err)
-		}
-	}
+		_, begun := os.Stat(s.roots + "/free/begun")
+		return err == nil && begun == nil && out == until, fmt.Sprintf("fsck says %q, %v", out, err)
+	})
 }
 
-func (s loggedServer) stop() {
+// says runs a command, and returns what it prints and its error. But for keys, it fits a terminal.
+func (s loggedServer) says(args ...string) string {
 	s.t.Helper()
-	if err := caddy.Stop(); err != nil {
-		s.t.Error(err)
+	out, err := s.run(args...)
+	for line := range strings.Lines(out) {
+		if !strings.Contains(line, "+") {
+			commandtest.Fits(s.t, line)
+		}
 	}
+	if err != nil {
+		return out + err.Error()
+	}
+	return out
 }
 
 func TestTlogCommands(t *testing.T) {
@@ -138,19 +134,11 @@ func TestTlogInAnotherDataDirectory(t *testing.T) {
 		t.Errorf("rotate before the first start: %q, %v", out, err)
 	}
 	t.Setenv("XDG_DATA_HOME", one)
-	if err := caddy.Load(content, true); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.stop)
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	serve(t, server.file)
+	eventually(t, func() (bool, string) {
 		out, err := server.run("fsck")
-		if err == nil && strings.Contains(out, " has 1 entry, and all files agree.") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("fsck says %q, %v", out, err)
-		}
-	}
+		return err == nil && strings.Contains(out, " has 1 entry, and all files agree."), fmt.Sprintf("fsck says %q, %v", out, err)
+	})
 	folders, err := filepath.Glob(one + "/caddy/terraform_registry/tlog/*")
 	if err != nil || len(folders) != 1 {
 		t.Fatalf("the log lies in %v, %v", folders, err)
@@ -172,7 +160,7 @@ func TestTlogInAnotherDataDirectory(t *testing.T) {
 	}
 	// The storage, too, may lie in the data directory, so that it has no checkpoint. A running
 	// server would store one again.
-	server.stop()
+	stop(t)
 	if err := os.RemoveAll(server.roots + "/terraform_registry/tlog"); err != nil {
 		t.Fatal(err)
 	}

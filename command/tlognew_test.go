@@ -10,24 +10,12 @@ import (
 // The folder of a log is lost, and another log is begun. The server goes on with it.
 func TestTlogNew(t *testing.T) {
 	server := newLoggedServer(t, "renewed.example.com")
-	run := func(args ...string) string {
-		out, err := server.run(args...)
-		for _, line := range strings.Split(out, "\n") {
-			if len(line) > 80 && !strings.HasPrefix(line, "    ") {
-				t.Errorf("the line %q is long", line)
-			}
-		}
-		if err != nil {
-			return out + err.Error()
-		}
-		return out
-	}
-	if says := run("new"); !strings.Contains(says, "there is no log to continue: ") {
+	if says := server.says("new"); !strings.Contains(says, "there is no log to continue: ") {
 		t.Errorf("before the first start it says %q", says)
 	}
 	server.start("renewed.example.com/v1/tlog has 1 entry, and all files agree.\n")
-	server.stop()
-	if says := run("new"); !strings.Contains(says, "the folder has a log: move its files to another place, and keep them") {
+	stop(t)
+	if says := server.says("new"); !strings.Contains(says, "the folder has a log: move its files to another place, and keep them") {
 		t.Errorf("while the folder has the log, it says %q", says)
 	}
 	names, err := filepath.Glob(server.roots + "/free/*")
@@ -39,7 +27,7 @@ func TestTlogNew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	says := run("new")
+	says := server.says("new")
 	if !strings.Contains(strings.Join(strings.Fields(says), " "), "Begun: renewed.example.com/v1/tlog-2, which continues renewed.example.com/v1/tlog after 1 entry. Its key, for those who verify it: renewed.example.com/v1/tlog-2+") || !strings.HasSuffix(says, "\nRestart the server.\n") {
 		t.Errorf("it says %q", says)
 	}

@@ -59,10 +59,6 @@ func TestTlogRestore(t *testing.T) {
 		if commandtest.Status(err) != step.status || !strings.Contains(says, step.says) {
 			t.Errorf("%s: it says %q, and ends with %d", step.rule, says, commandtest.Status(err))
 		}
-		for _, line := range strings.Split(out, "\n") {
-			if len(line) > 80 {
-				t.Errorf("%s: the line %q is long", step.rule, line)
-			}
-		}
+		commandtest.Fits(t, out)
 	}
 }
