@@ -5,14 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
-	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
@@ -62,24 +60,18 @@ func TestNoticeCommands(t *testing.T) {
 			module, "# ours\nowner=\"us\"\n\ndeprecated \"< 1.4\" {\n  reason = \"use 1.4\"\n}\n"},
 		{"restore the last one", `restore|acme/vpc/aws|< 1.4`, "acme/vpc/aws: restored < 1.4 (deprecated), which covers 2 versions: 1.2.0 and\n1.3.0\n",
 			module, "# ours\nowner=\"us\"\n"},
-		{"in the folder as it is spelled", `withdraw|a.example/acme/demo|> 1|`, "a.example/acme/demo: withdrawn > 1, which covers no version in the tree\n",
+		{"in the folder as it is spelled", `withdraw|a.example/acme/demo|> 1`, "a.example/acme/demo: withdrawn > 1, which covers no version in the tree\n",
 			provider, "withdrawn \"> 1\" {\n}\n"},
 		{"a file without anything is removed", `restore|a.example/acme/demo|> 1`, "a.example/acme/demo: restored > 1 (withdrawn), which covers no version in the\ntree\n", provider, ""},
 		{"before it is fetched", `withdraw|registry.terraform.io/hashicorp/aws|5.71.0`,
 			"registry.terraform.io/hashicorp/aws: withdrawn 5.71.0, which covers no version\nin the tree\nNothing of it is in the tree yet: check that the address is right.\n",
 			"providers/registry.terraform.io/hashicorp/aws/registry.hcl", "withdrawn \"5.71.0\" {\n}\n"},
 	} {
-		args := strings.Split(strings.TrimSuffix(test.args, "|"), "|")
-		for _, cmd := range subcommands() {
-			if cmd.Name() != args[0] {
-				continue
-			}
-			out, errs, err := commandtest.Run(t.Context(), cmd, append(args[1:], "--root", root)...)
-			if err != nil || errs != "" || out != test.says {
-				t.Errorf("%s: it says %q (%v)", test.rule, out, err)
-			}
-			commandtest.Fits(t, out)
+		out, errs, err := commandtest.Run(t.Context(), registryCommand(t), append(strings.Split(test.args, "|"), "--root", root)...)
+		if err != nil || errs != "" || out != test.says {
+			t.Errorf("%s: it says %q (%v)", test.rule, out, err)
 		}
+		commandtest.Fits(t, out)
 		content, err := os.ReadFile(filepath.Join(root, test.file))
 		if string(content) != test.after || (err != nil) != (test.after == "") {
 			t.Errorf("%s: the file is %q (%v)", test.rule, content, err)
@@ -183,8 +175,7 @@ func TestNoticesOfBuilds(t *testing.T) {
 		{"a version of which a build stays deprecated", "restore", "4.0.0",
 			"acme/vpc/aws: restored 4.0.0 (withdrawn), which covers 3 versions: 4.0.0+a to\n4.0.0; still deprecated \"4.0.0+b\"\n"},
 	} {
-		i := slices.IndexFunc(subcommands(), func(c *cobra.Command) bool { return c.Name() == test.command })
-		out, _, err := commandtest.Run(t.Context(), subcommands()[i], "acme/vpc/aws", test.versions, "--root", root)
+		out, _, err := commandtest.Run(t.Context(), registryCommand(t), test.command, "acme/vpc/aws", test.versions, "--root", root)
 		if err != nil || out != test.says {
 			t.Errorf("%s: it says %q (%v)", test.rule, out, err)
 		}
@@ -214,15 +205,9 @@ func TestNoticeCommandErrors(t *testing.T) {
 			if test.file != "" {
 				files.Write("modules/acme/vpc/aws/registry.hcl", test.file)
 			}
-			args := strings.Split(test.args, "|")
-			for _, cmd := range subcommands() {
-				if cmd.Name() != args[0] {
-					continue
-				}
-				out, errs, err := commandtest.Run(t.Context(), cmd, append(args[1:], "--root", root)...)
-				if err == nil || out != "" || errs != "Error: "+test.says+"\n" {
-					t.Errorf("it says %q and %q (%v)", out, errs, err)
-				}
+			out, errs, err := commandtest.Run(t.Context(), registryCommand(t), append(strings.Split(test.args, "|"), "--root", root)...)
+			if err == nil || out != "" || errs != "Error: "+test.says+"\n" {
+				t.Errorf("it says %q and %q (%v)", out, errs, err)
 			}
 			content, err := os.ReadFile(filepath.Join(root, "modules/acme/vpc/aws/registry.hcl"))
 			if string(content) != test.file || (err == nil) != (test.file != "") {
