@@ -35,10 +35,7 @@ func TestPackagesAreCheckedWhileTheyArrive(t *testing.T) {
 	d := dist{linuxZip: indextest.Zip("terraform-provider-demo_v1.0.0", string(noise))}.sum()
 	r.putAll(d, sums, linuxZip)
 	r.offers(d)
-	f, err := publish.ParseModuleFile(vpc, "1.0.0.zip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := moduleFile(t, "1.0.0.zip")
 	if _, err := r.Put(t.Context(), f, upload(indextest.Zip("main.tf", "variable \"a\" {}", "noise", string(noise)))); err != nil {
 		t.Fatal(err)
 	}
@@ -64,11 +61,8 @@ func testFilesThatAreRefusedUnsent(t *testing.T, on treeKind) {
 		t.Run(test.rule, func(t *testing.T) {
 			r := on.newRegistry(t)
 			r.mustPut(sums, d[sums], publish.Waiting)
-			f, err := publish.ParseReleaseFile(demo, "1.0.0", test.name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = r.Put(t.Context(), f, publish.Upload{Body: unreadable{}, Size: 1000, SHA256: test.sum})
+			f := releaseFile(t, "1.0.0", test.name)
+			_, err := r.Put(t.Context(), f, publish.Upload{Body: unreadable{}, Size: 1000, SHA256: test.sum})
 			saying(t, err, publish.ErrRefused, test.says)
 		})
 	}
@@ -81,10 +75,7 @@ func TestPackagesAreSyncedWhileTheyAreChecked(t *testing.T) {
 	r := newRegistry(t, func(o *publish.Options) { o.Open = faults.Open(o.Open) })
 	d := newDist(t, "")
 	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
-	f, err := publish.ParseModuleFile(vpc, "1.0.0.zip")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := moduleFile(t, "1.0.0.zip")
 	if _, err := r.Put(t.Context(), f, upload(indextest.Zip("main.tf", "variable \"a\" {}"))); err != nil {
 		t.Fatal(err)
 	}
@@ -108,12 +99,9 @@ func TestFilesThatAreLongerThanAnnounced(t *testing.T) {
 	r := newRegistry(t, func(o *publish.Options) { o.MaxSize = most })
 	d := newDist(t, "")
 	r.mustPut(sums, d[sums], publish.Waiting)
-	f, err := publish.ParseReleaseFile(demo, "1.0.0", linuxZip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := releaseFile(t, "1.0.0", linuxZip)
 	var body endless
-	_, err = r.Put(t.Context(), f, publish.Upload{Body: &body, Size: announced})
+	_, err := r.Put(t.Context(), f, publish.Upload{Body: &body, Size: announced})
 	if !errors.Is(err, publish.ErrInterrupted) || body.read > announced+1 {
 		t.Errorf("%d bytes were read: %v", body.read, err)
 	}

@@ -20,7 +20,7 @@ type faults struct {
 	bucket *treetest.Bucket
 	asked  atomic.Int64
 	fails  atomic.Pointer[func(n int64) bool] // nil: no operation fails
-	failed atomic.Bool
+	failed atomic.Pointer[string]             // the first operation that has failed
 }
 
 var errDown = errors.New("503 SlowDown")
@@ -34,7 +34,8 @@ func newFaults(afterwards bool) *faults {
 		if fails == nil || !(*fails)(f.asked.Add(1)) {
 			return nil
 		}
-		f.failed.Store(true)
+		what := operation + " " + name
+		f.failed.CompareAndSwap(nil, &what)
 		return errDown
 	}
 	if afterwards {
@@ -47,14 +48,17 @@ func newFaults(afterwards bool) *faults {
 
 func (f *faults) begin(fails func(n int64) bool) {
 	f.asked.Store(0)
-	f.failed.Store(false)
+	f.failed.Store(nil)
 	f.fails.Store(&fails)
 }
 
-// end ends the faults, and reports whether an operation has failed.
-func (f *faults) end() bool {
+// end ends the faults, and returns the first operation that has failed.
+func (f *faults) end() (failed string) {
 	f.fails.Store(nil)
-	return f.failed.Load()
+	if what := f.failed.Load(); what != nil {
+		failed = *what
+	}
+	return failed
 }
 
 // withoutIndex keeps requests from waiting for the index, which cannot scan while the
@@ -124,7 +128,7 @@ func TestPublicationsThatAStoreInterrupts(t *testing.T) {
 				if t.Failed() {
 					t.Fatalf("after a failure of operation %d", n)
 				}
-				if !failed {
+				if failed == "" {
 					t.Logf("a publication has %d operations; after %d failures the release was offered", n-1, offered-1)
 					return
 				}
@@ -172,8 +176,7 @@ func TestInterruptedPublicationsThatNobodySendsAgain(t *testing.T) {
 				}
 				store.begin(faultModes[0].fails(n))
 				r.put(d.names()[0], d[d.names()[0]])
-				failed := store.end()
-				if !failed {
+				if store.end() == "" {
 					break
 				}
 				incomplete := store.bucket.Names()

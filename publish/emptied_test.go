@@ -20,11 +20,8 @@ func testEmptiedTrees(t *testing.T, on treeKind) {
 	const withdrawal = `withdrawn "0.9.0" {}`
 	r := on.newRegistry(t)
 	putMetadata := func(content string) error {
-		f, err := publish.ParseMetadataFile(vpc, "registry.hcl")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.Put(t.Context(), f, upload(content))
+		f := metadataFile(t, vpc)
+		_, err := r.Put(t.Context(), f, upload(content))
 		return err
 	}
 	putModule := func(name, content string) error {

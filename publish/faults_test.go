@@ -40,17 +40,13 @@ type faultyTree struct {
 	end   func() (failed string)
 }
 
-// newFaultyTree starts a registry without an index, so that no request waits for the
-// index while a fault keeps it from offering anything.
 func (k treeKind) newFaultyTree(t *testing.T, f fault, build func(*indextest.Tree)) faultyTree {
 	t.Helper()
 	if !k.bucket {
 		faults, root := new(treetest.Faults), t.TempDir()
 		build(indextest.OnDisk(t, root))
-		directories := source.Directories{Root: root}
-		p, locks := newPublisher(t, faults.Open(directories.Open))
 		return faultyTree{
-			&registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks},
+			newUnobserved(t, root, faults.Open(source.Directories{Root: root}.Open)),
 			func(n int) { faults.Between(n, n+f.lasts-1, errnos[n%len(errnos)]) },
 			func() string {
 				_, failed := faults.End()
@@ -58,52 +54,14 @@ func (k treeKind) newFaultyTree(t *testing.T, f fault, build func(*indextest.Tre
 			},
 		}
 	}
-	b := new(treetest.Bucket)
+	store := newFaults(f.lost)
+	b := store.bucket
 	build(indextest.InBucket(t, b))
-	directories := source.Directories{Root: "."}
-	p, locks := newPublisher(t, func() (tree.Tree, error) { return directories.OpenIn(b) })
-	var first, asked atomic.Int64
-	var failed atomic.Pointer[string]
-	fail := func(operation, name string) error {
-		from := first.Load()
-		if n := asked.Add(1); from == 0 || n < from || n >= from+int64(f.lasts) {
-			return nil
-		}
-		what := operation + " " + name
-		failed.CompareAndSwap(nil, &what)
-		return errDown
-	}
-	if f.lost {
-		b.Lose = fail
-	} else {
-		b.Fail = fail
-	}
 	return faultyTree{
-		&registry{t: t, bucket: b, Tree: indextest.InBucket(t, b), Publisher: p, locks: locks},
-		func(n int) {
-			asked.Store(0)
-			first.Store(int64(n))
-		},
-		func() string {
-			first.Store(0)
-			if what := failed.Load(); what != nil {
-				return *what
-			}
-			return ""
-		},
+		(&registry{t: t, bucket: b, Tree: indextest.InBucket(t, b)}).unobserved(func() (tree.Tree, error) { return source.Directories{Root: "."}.OpenIn(b) }),
+		func(n int) { store.begin(func(i int64) bool { return i >= int64(n) && i < int64(n+f.lasts) }) },
+		store.end,
 	}
-}
-
-func newPublisher(t *testing.T, open func() (tree.Tree, error)) (*publish.Publisher, *locks) {
-	t.Helper()
-	l := new(locks)
-	o := publish.Options{Open: open, Lock: l.lock}
-	withoutIndex(&o)
-	p, err := publish.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p, l
 }
 
 // scan returns the result of scanning the tree.
@@ -193,7 +151,8 @@ func TestPublicationsDuringFaults(t *testing.T) {
 						t.Errorf("%s is sent again: %v", name, err)
 					}
 				}
-				release := r.scan().Provider(index.PlaceOf(demo)).Release("1.0.0")
+				scanned := r.scan().Provider(index.PlaceOf(demo))
+				release := scanned.Release("1.0.0")
 				if release == nil || len(release.Packages) != 2 || release.Signature.KeyID != author.ID() {
 					state, err := r.State(t.Context(), demo, "1.0.0")
 					t.Errorf("all was acknowledged, and offered is %+v: missing %v (%v); failed were %v", release, state.Missing, err, again)
@@ -201,7 +160,7 @@ func TestPublicationsDuringFaults(t *testing.T) {
 				if !slices.Contains(r.files(), "providers/ACME/demo/1.0.0/docs/index.md") {
 					t.Errorf("its documentation is lost: %v", r.files())
 				}
-				if r.scan().Provider(index.PlaceOf(demo)).Release("0.9.0") == nil {
+				if scanned.Release("0.9.0") == nil {
 					t.Errorf("another version is no longer offered: %v", r.files())
 				}
 			})
@@ -222,8 +181,7 @@ func TestStagedFilesThatAreNotFoundOnce(t *testing.T) {
 	} {
 		for n := 1; ; n++ {
 			faults, root := new(treetest.Faults), t.TempDir()
-			p, locks := newPublisher(t, faults.Open(source.Directories{Root: root}.Open))
-			r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks}
+			r := newUnobserved(t, root, faults.Open(source.Directories{Root: root}.Open))
 			r.Keys("acme", author)
 			last := len(order) - 1
 			for _, name := range order[:last] {
@@ -265,22 +223,18 @@ func atAnInstanceBehind(t *testing.T, author *indextest.Publisher, checksums str
 	t.Helper()
 	root := t.TempDir()
 	open := source.Directories{Root: root}.Open
-	one, locks := newPublisher(t, open)
 	var faults treetest.Faults
-	behind, _ := newPublisher(t, faults.Open(open))
-	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: one, locks: locks}
-	r.Keys("acme", author)
-	r.mustPut(sums, checksums, publish.Waiting)
+	one, behind := newUnobserved(t, root, open), newUnobserved(t, root, faults.Open(open))
+	one.Keys("acme", author)
+	one.mustPut(sums, checksums, publish.Waiting)
 	faults.When(func(_ int, o treetest.Operation) error {
 		if strings.HasPrefix(o.Path+"/", stageOfDemo+"release/") {
 			return syscall.ENOENT
 		}
 		return nil
 	})
-	r.Publisher = behind
-	take(r)
-	r.Publisher = one
-	return r
+	take(behind)
+	return one
 }
 
 // Files that such an instance takes are acknowledged, and belong to the release.
@@ -313,10 +267,7 @@ func TestASignatureTakenBeforeSHA256SUMSIsSeen(t *testing.T) {
 	t.Run("of a key that does not count", func(t *testing.T) {
 		wrong := stranger.Sign(d[sums])
 		r := atAnInstanceBehind(t, author, d[sums], func(r *registry) { r.mustPut(signature, wrong, publish.Waiting) })
-		f, err := publish.ParseReleaseFile(demo, "1.0.0", signature)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := releaseFile(t, "1.0.0", signature)
 		u := upload(wrong)
 		u.SHA256 = sha256.Sum256([]byte(wrong))
 		if result, err := r.Put(t.Context(), f, u); err == nil {
@@ -434,8 +385,7 @@ func TestModulesDuringFaults(t *testing.T) {
 // does. That module conflicts with no upload: the publisher is told to try again.
 func TestModuleThatIsGoneAtOnce(t *testing.T) {
 	faults, root := new(treetest.Faults), t.TempDir()
-	p, locks := newPublisher(t, faults.Open(source.Directories{Root: root}.Open))
-	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks}
+	r := newUnobserved(t, root, faults.Open(source.Directories{Root: root}.Open))
 	const name = "modules/acme/vpc/aws/1.0.0.tar.gz"
 	gone := false
 	faults.When(func(_ int, o treetest.Operation) error {

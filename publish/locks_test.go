@@ -1,9 +1,7 @@
 package publish_test
 
 import (
-	"bytes"
 	"context"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,7 +32,7 @@ func TestLocksThatDoNotCome(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			root := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				r := newUnobserved(t, root)
+				r := newUnobserved(t, root, source.Directories{Root: root}.Open)
 				unlock, err := r.locks.lock(t.Context(), test.lock)
 				if err != nil {
 					t.Fatal(err)
@@ -57,26 +55,12 @@ func TestLocksThatDoNotCome(t *testing.T) {
 	}
 }
 
-// newUnobserved returns a registry without an index.
-func newUnobserved(t *testing.T, root string) *registry {
-	t.Helper()
-	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), locks: new(locks), log: new(bytes.Buffer)}
-	o := publish.Options{Open: source.Directories{Root: root}.Open, Lock: r.locks.lock, Logger: slog.New(slog.NewTextHandler(r.log, nil))}
-	withoutIndex(&o)
-	var err error
-	if r.Publisher, err = publish.New(o); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // A lock outlives the context of the wait for it, and the request. Some storages renew a lock
 // only as long as the context lives with which it was requested.
 func TestLocksOutliveTheWaitForThem(t *testing.T) {
 	root := t.TempDir()
 	var locked atomic.Bool
 	ended := false
-	r := newUnobserved(t, root)
 	ctx, leave := context.WithCancel(t.Context())
 	var faults treetest.Faults
 	faults.When(func(_ int, o treetest.Operation) error {
@@ -85,19 +69,13 @@ func TestLocksOutliveTheWaitForThem(t *testing.T) {
 		}
 		return nil
 	})
-	o := publish.Options{Open: faults.Open(source.Directories{Root: root}.Open), Lock: func(ctx context.Context, _ string) (func(), error) {
-		locked.Store(true)
-		return func() { ended = ctx.Err() != nil }, nil
-	}}
-	withoutIndex(&o)
-	var err error
-	if r.Publisher, err = publish.New(o); err != nil {
-		t.Fatal(err)
-	}
-	f, err := publish.ParseModuleFile(vpc, "1.0.0.tgz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := newUnobserved(t, root, faults.Open(source.Directories{Root: root}.Open), func(o *publish.Options) {
+		o.Lock = func(ctx context.Context, _ string) (func(), error) {
+			locked.Store(true)
+			return func() { ended = ctx.Err() != nil }, nil
+		}
+	})
+	f := moduleFile(t, "1.0.0.tgz")
 	if _, err := r.Put(ctx, f, upload(indextest.TarGz("main.tf", ""))); err != nil || ended || ctx.Err() == nil {
 		t.Errorf("it ended before it was given back: %t (%v, the client has left: %v)", ended, err, ctx.Err())
 	}
@@ -108,7 +86,7 @@ func TestDocumentationWaitsForItsOwnVersion(t *testing.T) {
 	root := t.TempDir()
 	docs := indextest.Zip("docs/index.md", "# Demo")
 	synctest.Test(t, func(t *testing.T) {
-		r := newUnobserved(t, root)
+		r := newUnobserved(t, root, source.Directories{Root: root}.Open)
 		unlock, err := r.locks.lock(t.Context(), "terraform_registry/publish/acme@demo@1.0.0")
 		if err != nil {
 			t.Fatal(err)
@@ -119,10 +97,7 @@ func TestDocumentationWaitsForItsOwnVersion(t *testing.T) {
 			waiting <- err
 		}()
 		synctest.Wait()
-		f, err := publish.ParseReleaseFile(demo, "2.0.0", "docs.zip")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := releaseFile(t, "2.0.0", "docs.zip")
 		began := time.Now()
 		if _, err := r.Put(t.Context(), f, upload(docs)); err != nil || time.Since(began) > 0 {
 			t.Errorf("after %s: %v", time.Since(began), err)

@@ -17,10 +17,7 @@ func TestMetadata(t *testing.T) { eachTree(t, testMetadata) }
 func testMetadata(t *testing.T, on treeKind) {
 	r := on.newRegistry(t)
 	put := func(a address.Address, content string) (publish.Result, error) {
-		f, err := publish.ParseMetadataFile(a, "registry.hcl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := metadataFile(t, a)
 		return r.Put(t.Context(), f, upload(content))
 	}
 	mirrored := address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "aws"}
@@ -82,14 +79,11 @@ func testMetadataPrecondition(t *testing.T, on treeKind) {
 	refusal := errors.New("not this one")
 	var asked wire.SHA256
 	put := func(content string, refused error) error {
-		f, err := publish.ParseMetadataFile(demo, "registry.hcl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := metadataFile(t, demo)
 		u := upload(content)
 		asked = wire.SHA256{1}
 		u.Precondition = func(now wire.SHA256) error { asked = now; return refused }
-		_, err = r.Put(t.Context(), f, u)
+		_, err := r.Put(t.Context(), f, u)
 		return err
 	}
 	if err := put(`owner = "one"`, refusal); !errors.Is(err, refusal) || asked != (wire.SHA256{}) {

@@ -110,10 +110,7 @@ func TestModulesThatClientsCouldNotUse(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newRegistry(t)
-			f, err := publish.ParseModuleFile(vpc, "1.0.0.tar.gz")
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := moduleFile(t, "1.0.0.tar.gz")
 			u := upload(indextest.TarGz(test.files...))
 			u.AllowSecrets = test.allowed
 			result, err := r.Put(t.Context(), f, u)

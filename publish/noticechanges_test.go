@@ -15,10 +15,7 @@ func TestNoticeChanges(t *testing.T) { eachTree(t, testNoticeChanges) }
 func testNoticeChanges(t *testing.T, on treeKind) {
 	r := on.newRegistry(t)
 	r.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	f, err := publish.ParseMetadataFile(vpc, "registry.hcl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := metadataFile(t, vpc)
 	for _, step := range []struct {
 		rule, content string
 		want          publish.NoticeChanges

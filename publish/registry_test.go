@@ -104,12 +104,23 @@ func (r *registry) again(t testing.TB, change ...func(*publish.Options)) *regist
 	return newRegistryOver(t, r.root, change...)
 }
 
-func (r *registry) start(indexed index.Options, open func() (tree.Tree, error), change ...func(*publish.Options)) {
+// newUnobserved starts a registry over a tree on the disk, without an index: no request waits
+// for the index while a fault keeps it from offering anything.
+func newUnobserved(t testing.TB, root string, open func() (tree.Tree, error), change ...func(*publish.Options)) *registry {
+	t.Helper()
+	return (&registry{t: t, root: root, Tree: indextest.OnDisk(t, root)}).unobserved(open, change...)
+}
+
+func (r *registry) unobserved(open func() (tree.Tree, error), change ...func(*publish.Options)) *registry {
+	r.t.Helper()
+	r.publishInto(open, append([]func(*publish.Options){withoutIndex}, change...)...)
+	return r
+}
+
+// publishInto starts the publisher.
+func (r *registry) publishInto(open func() (tree.Tree, error), change ...func(*publish.Options)) {
 	r.t.Helper()
 	r.locks, r.log = new(locks), new(bytes.Buffer)
-	r.index = index.New(indexed)
-	r.index.Start()
-	r.t.Cleanup(func() { r.index.Close() })
 	o := publish.Options{
 		Open:   open,
 		Index:  func() publish.Index { return r.index },
@@ -123,6 +134,14 @@ func (r *registry) start(indexed index.Options, open func() (tree.Tree, error), 
 	if r.Publisher, err = publish.New(o); err != nil {
 		r.t.Fatal(err)
 	}
+}
+
+func (r *registry) start(indexed index.Options, open func() (tree.Tree, error), change ...func(*publish.Options)) {
+	r.t.Helper()
+	r.index = index.New(indexed)
+	r.index.Start()
+	r.t.Cleanup(func() { r.index.Close() })
+	r.publishInto(open, change...)
 	select {
 	case <-r.index.Ready():
 	case <-r.t.Context().Done():
@@ -201,6 +220,36 @@ func (d dist) names() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// releaseFile is a file of acme/demo.
+func releaseFile(t testing.TB, version, name string) publish.File {
+	t.Helper()
+	f, err := publish.ParseReleaseFile(demo, version, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// moduleFile is a package of acme/vpc/aws.
+func moduleFile(t testing.TB, name string) publish.File {
+	t.Helper()
+	f, err := publish.ParseModuleFile(vpc, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// metadataFile is the registry.hcl of an address.
+func metadataFile(t testing.TB, a address.Address) publish.File {
+	t.Helper()
+	f, err := publish.ParseMetadataFile(a, tree.MetadataName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // put uploads a file of acme/demo 1.0.0.

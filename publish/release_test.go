@@ -116,10 +116,7 @@ func testSignaturesThatAreNeeded(t *testing.T, on treeKind) {
 	t.Run("one that arrives while the release is completed changes nothing", func(t *testing.T) {
 		d := newDist(t, "").signed(author)
 		r := on.newRegistry(t)
-		f, err := publish.ParseReleaseFile(demo, "1.0.0", signature)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := releaseFile(t, "1.0.0", signature)
 		body := &slowBody{Reader: strings.NewReader(d[signature]), begun: make(chan struct{}), goOn: make(chan struct{})}
 		done := make(chan error, 1)
 		go func() {
@@ -356,10 +353,7 @@ func testAnnouncedBytes(t *testing.T, on treeKind) {
 	d := newDist(t, "")
 	r := on.newRegistry(t)
 	announced := func(name, content string) (publish.Result, error) {
-		f, err := publish.ParseReleaseFile(demo, "1.0.0", name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := releaseFile(t, "1.0.0", name)
 		return r.Put(t.Context(), f, publish.Upload{Body: unreadable{}, Size: int64(len(content)), SHA256: sha256.Sum256([]byte(content))})
 	}
 	if _, err := announced(linuxZip, d[linuxZip]); !errors.Is(err, publish.ErrInterrupted) {
@@ -397,10 +391,7 @@ func TestUploadsThatAreNotWhatWasAnnounced(t *testing.T) {
 func testUploadsThatAreNotWhatWasAnnounced(t *testing.T, on treeKind) {
 	d := newDist(t, "")
 	content := d[linuxZip]
-	f, err := publish.ParseReleaseFile(demo, "1.0.0", linuxZip)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := releaseFile(t, "1.0.0", linuxZip)
 	tests := []struct {
 		rule   string
 		upload publish.Upload
@@ -513,14 +504,8 @@ func testReleasesThatTheTreeKeepsFromBeingOffered(t *testing.T, on treeKind) {
 func TestTreesThatAreReplaced(t *testing.T) {
 	d := newDist(t, "")
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
-	release, err := publish.ParseReleaseFile(demo, "1.0.0", linuxZip)
-	if err != nil {
-		t.Fatal(err)
-	}
-	module, err := publish.ParseModuleFile(vpc, "1.0.0.tar.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	release := releaseFile(t, "1.0.0", linuxZip)
+	module := moduleFile(t, "1.0.0.tar.gz")
 	for _, test := range []struct {
 		folder  string
 		file    publish.File

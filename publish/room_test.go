@@ -30,15 +30,12 @@ func testStagedFilesHaveALimit(t *testing.T, on treeKind) {
 		return n
 	}
 	put := func(r *registry, subject, version, name string, known bool) error {
-		f, err := publish.ParseReleaseFile(demo, version, strings.ReplaceAll(name, "1.0.0", version))
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := releaseFile(t, version, strings.ReplaceAll(name, "1.0.0", version))
 		u := upload(d[name])
 		if u.Subject = subject; !known {
 			u.Size = -1
 		}
-		_, err = r.Put(t.Context(), f, u)
+		_, err := r.Put(t.Context(), f, u)
 		return err
 	}
 	for _, known := range []bool{true, false} {
@@ -108,10 +105,7 @@ func testFilesThatAnotherInstanceHasEnded(t *testing.T, on treeKind) {
 				if err := test.ends(one.again(t)); err != nil {
 					t.Fatal(err)
 				}
-				f, err := publish.ParseReleaseFile(demo, "2.0.0", "terraform-provider-demo_2.0.0_linux_amd64.zip")
-				if err != nil {
-					t.Fatal(err)
-				}
+				f := releaseFile(t, "2.0.0", "terraform-provider-demo_2.0.0_linux_amd64.zip")
 				u := upload(d[linuxZip])
 				u.Size = size
 				if _, err := one.Put(t.Context(), f, u); err != nil {
@@ -163,10 +157,7 @@ func TestFilesThatAreNotTakenTakeNoRoom(t *testing.T) {
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
 	r := newRegistry(t, func(o *publish.Options) { o.MaxStagedEach = int64(len(content)) + 100 })
 	for range 5 {
-		f, err := publish.ParseModuleFile(vpc, "1.0.0.tar.gz")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := moduleFile(t, "1.0.0.tar.gz")
 		if _, err := r.Put(t.Context(), f, publish.Upload{Body: strings.NewReader("no archive" + content), Size: -1}); !errors.Is(err, publish.ErrRefused) {
 			t.Fatal(err)
 		}

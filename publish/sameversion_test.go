@@ -200,12 +200,9 @@ func TestTheSameVersionIsCopiedMeanwhile(t *testing.T) {
 func testTheSameVersionIsCopiedMeanwhile(t *testing.T, on treeKind) {
 	t.Run("of a module", func(t *testing.T) {
 		r, content := on.newRegistry(t), indextest.TarGz("main.tf", "# one")
-		f, err := publish.ParseModuleFile(vpc, "1.0.0+x.tar.gz")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := moduleFile(t, "1.0.0+x.tar.gz")
 		copies := func() { r.Write("modules/acme/vpc/aws/1.0.0.tar.gz", content) }
-		_, err = r.Put(t.Context(), f, publish.Upload{Body: &copying{strings.NewReader(content), copies}, Size: int64(len(content))})
+		_, err := r.Put(t.Context(), f, publish.Upload{Body: &copying{strings.NewReader(content), copies}, Size: int64(len(content))})
 		sameVersion{put: "1.0.0+x", is: "1.0.0"}.check(t, err, "acme/vpc/aws")
 		r.holds("modules/acme/vpc/aws/1.0.0.tar.gz")
 	})

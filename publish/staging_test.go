@@ -80,10 +80,7 @@ func testStagesThatAreDamaged(t *testing.T, on treeKind) {
 		if err != nil || !slices.Equal(state.Missing, []string{signature, darwinZip}) || len(state.Files) != 3 {
 			t.Errorf("the state is %+v, %v", state, err)
 		}
-		f, err := publish.ParseReleaseFile(demo, "1.0.0", darwinZip)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := releaseFile(t, "1.0.0", darwinZip)
 		announced := upload(other)
 		announced.SHA256 = sha256.Sum256([]byte(other))
 		_, err = r.Put(t.Context(), f, announced)

@@ -57,10 +57,7 @@ func testUnchangedIsOffered(t *testing.T, on treeKind) {
 		r := on.newUnwatchedRegistry(t)
 		const description = `description = "one"`
 		r.Write("providers/acme/demo/registry.hcl", description)
-		f, err := publish.ParseMetadataFile(demo, "registry.hcl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := metadataFile(t, demo)
 		result, err := r.Put(t.Context(), f, upload(description))
 		if err != nil || result.Outcome != publish.Unchanged {
 			t.Errorf("%+v, %v", result, err)
@@ -116,10 +113,7 @@ func TestScansThatBeginAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := publish.ParseMetadataFile(demo, "registry.hcl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := metadataFile(t, demo)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if _, err := p.Put(ctx, f, upload(`description = "one"`)); err != nil || ctx.Err() != nil {
