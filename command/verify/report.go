@@ -16,8 +16,7 @@ import (
 // A result prints a report. Nothing of an answer reaches the terminal as it came.
 type result struct {
 	*verify.Report
-	file   string // with the checkpoints
-	folder string
+	file string // with the checkpoints
 }
 
 func (r result) Document() any { return r.Report }
@@ -41,7 +40,7 @@ func (r result) WriteText(out, errs io.Writer) error {
 	fmt.Fprintln(out)
 	b := new(strings.Builder)
 	for _, a := range r.Alarms() {
-		writeAlarm(b, a)
+		b.WriteString(alarmText(a))
 	}
 	var findings, unanswered, without []*verify.Item
 	var deprecated []string
@@ -157,8 +156,9 @@ func groupText(g group) string {
 	return text
 }
 
-// writeAlarm prints what is wrong with a log, and the checkpoints that show it.
-func writeAlarm(b *strings.Builder, a *verify.Alarm) {
+// alarmText says what is wrong with a log, with the checkpoints that show it.
+func alarmText(a *verify.Alarm) string {
+	b := new(strings.Builder)
 	fmt.Fprintln(b, "THE LOG IS NOT WHAT IT WAS")
 	b.WriteString(cli.Wrap(fmt.Sprintf("%s: %s", cli.Printable(a.URL), a.Kind), 0))
 	b.WriteString(cli.Wrap(cli.Sentence(cli.Printable(a.Detail)), cli.Indent))
@@ -172,6 +172,7 @@ func writeAlarm(b *strings.Builder, a *verify.Alarm) {
 		}
 	}
 	b.WriteString("\n" + cli.Wrap("Show both to others who use the registry, and ask its operator. Both are signed: nobody can deny them.", 0) + "\n")
+	return b.String()
 }
 
 func (r result) writeLogs(b *strings.Builder) {
@@ -217,12 +218,6 @@ func (r result) summary() string {
 		}
 	}
 	return text
-}
-
-func writeAlarmTo(out io.Writer, a *verify.Alarm) {
-	b := new(strings.Builder)
-	writeAlarm(b, a)
-	io.WriteString(out, b.String())
 }
 
 // alsoSigned says that a log is signed by keys that are not kept.

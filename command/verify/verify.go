@@ -116,7 +116,7 @@ func run(cmd *cobra.Command, args []string, network remote.Network) error {
 	if err != nil {
 		return err
 	}
-	r := result{Report: report, file: file, folder: folder}
+	r := result{report, file}
 	if changed {
 		if err := verify.UpdatePins(file, o.Pins, pins); err != nil {
 			report.Unwritten = err.Error()

@@ -181,7 +181,7 @@ func (p entryPrinter) failed(cmd *cobra.Command, err error) error {
 			return err
 		}
 	} else {
-		writeAlarmTo(p.out, alarm)
+		io.WriteString(p.out, alarmText(alarm))
 	}
 	return cli.Exit(cmd, cli.ExitProblem)
 }
