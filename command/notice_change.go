@@ -88,7 +88,7 @@ func (n *noticeChange) restore(before []byte) (noticeResult, error) {
 	}
 	remaining, _ := registryhcl.Parse(after)
 	if len(removed) == 0 {
-		return noticeResult{}, n.notRestored(&remaining)
+		return noticeResult{}, &notRestoredError{n.whyNotRestored(&remaining)}
 	}
 	var kinds []string
 	for _, k := range removed {
@@ -207,10 +207,6 @@ func (n *noticeChange) total() int {
 
 // A notRestoredError says why there was nothing to restore.
 type notRestoredError struct{ error }
-
-func (n *noticeChange) notRestored(m *registryhcl.File) error {
-	return &notRestoredError{n.whyNotRestored(m)}
-}
 
 func (n *noticeChange) whyNotRestored(m *registryhcl.File) error {
 	err := fmt.Errorf("%s has no block for exactly %s", cli.Printable(n.file.name()), n.versions)

@@ -108,8 +108,7 @@ func (u *unusedSince) plan(t *treeReleases, needed []pull.Lock, options pull.Pru
 // lastUsed returns the day on which a release was used last; empty: on none that is known. What
 // the server takes for its own, it counts without a hostname.
 func (u *unusedSince) lastUsed(r *pull.StoredRelease) string {
-	hosted := r.Address
-	hosted.Hostname = ""
+	hosted := r.Address.WithHostname("")
 	return max(u.last[versionOf{r.Address.String(), r.Version}], u.last[versionOf{hosted.String(), r.Version}])
 }
 

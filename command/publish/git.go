@@ -129,28 +129,24 @@ func chooseTags(ctx context.Context, g *git.Repository, o gitOptions, pattern ad
 		}
 		return []gitModule{{version: v.String(), tag: o.tag}}, nil, nil
 	}
-	type candidate struct {
-		gitModule
-		version *version.Version
-	}
-	var candidates []candidate
+	var versions []*version.Version
 	for _, tag := range tags {
 		switch v, ok, err := pattern.Version(tag); {
 		case err != nil:
 			skipped = append(skipped, fmt.Sprintf("The tag %s is skipped: %v.", cli.Printable(tag), err))
 		case ok:
-			candidates = append(candidates, candidate{gitModule{version: v.String(), tag: tag}, v})
+			versions = append(versions, v)
 		}
 	}
-	if len(candidates) == 0 {
+	if len(versions) == 0 {
 		return nil, nil, fmt.Errorf("--all-tags: %s has no tag that matches %s%s", g.Name(), cli.Printable(pattern.String()), instead(tags))
 	}
-	if len(candidates) > maxGitTags {
+	if len(versions) > maxGitTags {
 		return nil, nil, fmt.Errorf("--all-tags: %s has more than %d tags that match %s: publish them one by one, with --tag", g.Name(), maxGitTags, cli.Printable(pattern.String()))
 	}
-	address.SortNewestFirst(candidates, func(c candidate) *version.Version { return c.version })
-	for _, c := range candidates {
-		chosen = append(chosen, c.gitModule)
+	address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
+	for _, v := range versions {
+		chosen = append(chosen, gitModule{version: v.String(), tag: pattern.Tag(v.String())})
 	}
 	return chosen, skipped, nil
 }
