@@ -220,9 +220,9 @@ func (s site) awaitCertificate() {
 	defer cancel()
 	// Clients verify the certificate; here it only has to exist.
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: certificateName(s.host), InsecureSkipVerify: true}}
-	dialHost := reachable(s.listenHost())
+	address := net.JoinHostPort(reachable(s.address.Host), s.port())
 	for {
-		conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(dialHost, strconv.FormatUint(uint64(s.port), 10)))
+		conn, err := dialer.DialContext(ctx, "tcp", address)
 		if err == nil {
 			conn.Close()
 			return
@@ -236,18 +236,15 @@ func (s site) awaitCertificate() {
 	}
 }
 
-func (s site) listenHost() string {
-	addr, _ := caddy.ParseNetworkAddress(s.listen) // planSite has checked it
-	return addr.Host
-}
+func (s site) port() string { return strconv.FormatUint(uint64(s.address.StartPort), 10) }
 
 // A site is where the command serves, worked out from its flags.
 type site struct {
-	listen string // network address
-	domain string // empty without --domain
-	host   string // that clients connect to
-	port   uint
-	https  bool
+	listen  string // network address
+	address caddy.NetworkAddress
+	domain  string // empty without --domain
+	host    string // that clients connect to
+	https   bool
 
 	// internal are the names for certificates of Caddy's own authority. Empty: the site has
 	// a certificate of a public authority, or no certificate.
@@ -269,10 +266,10 @@ func planSite(domain, listen string, internalCerts bool) (site, error) {
 	case addr.Network != "tcp" || addr.PortRangeSize() != 1 || addr.StartPort == 0:
 		return site{}, fmt.Errorf("--listen: %s is not a host and a port, or just :port", listen)
 	}
-	s.port = addr.StartPort
+	s.address = addr
 	s.host = cmp.Or(domain, reachable(addr.Host))
 	// Caddy never speaks TLS on the HTTP port.
-	s.https = (domain != "" || internalCerts) && s.port != caddyhttp.DefaultHTTPPort
+	s.https = (domain != "" || internalCerts) && addr.StartPort != caddyhttp.DefaultHTTPPort
 	if internalCerts && !s.https {
 		return site{}, errors.New("--internal-certs: the HTTP port is for plain HTTP, choose another one with --listen")
 	}
@@ -286,13 +283,10 @@ func planSite(domain, listen string, internalCerts bool) (site, error) {
 // most systems Caddy would share a port (SO_REUSEPORT), and each process would get some of the
 // connections. Other reasons why it cannot listen are left to Caddy.
 func (s site) checkPort() error {
-	addr, err := caddy.ParseNetworkAddress(s.listen)
+	address := s.address.JoinHostPort(0)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", addr.JoinHostPort(0))
-	if err != nil {
-		return s.explainPort(addr.JoinHostPort(0), err)
+		return s.explainPort(address, err)
 	}
 	return listener.Close()
 }
@@ -380,13 +374,13 @@ func certificateName(host string) string {
 // authority is the host with the port, as in URLs and in addresses of providers
 // and modules: the default port is left out.
 func (s site) authority(host string) string {
-	if s.port == s.defaultPort() {
+	if s.address.StartPort == s.defaultPort() {
 		if ip, err := netip.ParseAddr(host); err == nil && ip.Is6() {
 			return "[" + host + "]"
 		}
 		return host
 	}
-	return net.JoinHostPort(host, strconv.FormatUint(uint64(s.port), 10))
+	return net.JoinHostPort(host, s.port())
 }
 
 func (s site) defaultPort() uint {
