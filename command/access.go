@@ -54,9 +54,8 @@ answer.`,
 	cmd.Flags().String("as", "", "The `name` of the user; groups are given with --group (default: a client without a token)")
 	cmd.Flags().StringSliceP("group", "g", nil, "A `group` that the user is in; can be repeated")
 	remote.AddAdminFlag(cmd)
-	cmd.Flags().StringP("config", "c", "", "A configuration `file` to ask instead of the running server")
-	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
-	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
+	addConfigFlags(cmd, "A configuration `file` to ask instead of the running server")
+	addRootFlag(cmd)
 	return cmd
 }
 

@@ -44,8 +44,7 @@ tree is found in the folder, and 2 if the folder cannot be read.`,
 	}
 	cli.AddTreeFlags(cmd)
 	cmd.Flags().String("signatures", module.PreferSignatures, "`prefer|require`: with require, what publishers did not sign is withheld")
-	cmd.Flags().StringP("config", "c", "", "The configuration `file` of a registry with a transparency log, to compare with")
-	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
+	addConfigFlags(cmd, "The configuration `file` of a registry with a transparency log, to compare with")
 	cmd.Flags().Bool("json", false, "Print the report as JSON")
 	return cmd
 }

@@ -72,8 +72,7 @@ The exit status is 0, or 2 if the command could not do its work.`,
 		return err
 	})
 	cmd.Flags().String("for", string(forRegistry), "What clients use it as: `registry|mirror|stand-in`")
-	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry")
-	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
+	addConfigFlags(cmd, "The configuration `file` that has the registry")
 	cmd.Flags().String("site", "", "The `hostname` of the registry that is meant, if the configuration has several")
 	cmd.Flags().String("url", "", "The hostname or `URL` of a running registry")
 	cmd.Flags().StringSlice("hostname", nil, "The `hostname` of a registry to stand in for; can be repeated")

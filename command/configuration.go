@@ -5,12 +5,24 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
 // errNoRegistry: the configuration has no registry.
 var errNoRegistry = errors.New("the configuration has no terraform_registry: name another one with --config")
+
+// addConfigFlags adds the flags for a configuration file.
+func addConfigFlags(cmd *cobra.Command, usage string) {
+	cmd.Flags().StringP("config", "c", "", usage)
+	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
+}
+
+// addRootFlag adds the flag that chooses one of several registries.
+func addRootFlag(cmd *cobra.Command) {
+	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
+}
 
 // withConfiguration calls ask with the registries, if any, of the configuration that --config
 // and --adapter name. It provisions the HTTP app and its dependencies, and starts nothing. The

@@ -56,7 +56,7 @@ the server refuses or cannot do it.`,
 		RunE: cli.RunE(runKeysForget),
 	}
 	remote.AddAdminFlag(cmd)
-	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
+	addRootFlag(cmd)
 	return cmd
 }
 

@@ -76,9 +76,8 @@ there is no log yet, and 2 if it cannot be read.`,
 }
 
 func addTlogFlags(cmd *cobra.Command) {
-	cmd.Flags().StringP("config", "c", "", "The configuration `file` (default: the Caddyfile in the current folder)")
-	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
-	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
+	addConfigFlags(cmd, "The configuration `file` (default: the Caddyfile in the current folder)")
+	addRootFlag(cmd)
 }
 
 // chosenTlog calls do with the files of the log of a configuration, which may be missing.

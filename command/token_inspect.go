@@ -47,9 +47,8 @@ that is not known, as when the issuer does not answer.`,
 		Args: cli.NoArguments("the token is read from standard input, or from the file given by --token-file"),
 		RunE: cli.RunE(runTokenInspect),
 	}
-	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry (required)")
-	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
-	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
+	addConfigFlags(cmd, "The configuration `file` that has the registry (required)")
+	addRootFlag(cmd)
 	cmd.Flags().String("token-file", "", "A `file` with nothing but the token (default: standard input)")
 	return cmd
 }

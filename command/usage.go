@@ -39,7 +39,7 @@ The exit status is 0, or 2 if there is no answer.`,
 		RunE: cli.RunE(runUsage),
 	}
 	remote.AddAdminFlag(cmd)
-	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
+	addRootFlag(cmd)
 	cmd.Flags().Bool("json", false, "Print everything as JSON")
 	return cmd
 }
