@@ -1,6 +1,7 @@
 package publish_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -43,20 +44,16 @@ func testPublishersOfOneVersion(t *testing.T, on treeKind) {
 		random.Shuffle(len(puts), func(i, j int) { puts[i], puts[j] = puts[j], puts[i] })
 
 		var whole, mixed atomic.Int64
-		watching, stop := make(chan struct{}), make(chan struct{})
+		watching := make(chan struct{})
+		ctx, stop := context.WithCancel(t.Context())
 		go func() { // a client
 			defer close(watching)
-			for {
-				if release := r.index.Snapshot().Provider(index.PlaceOf(demo)).Release("1.0.0"); release != nil {
+			for s := r.index.Snapshot(); s != nil; s = r.index.Next(ctx, s) {
+				if release := s.Provider(index.PlaceOf(demo)).Release("1.0.0"); release != nil {
 					whole.Add(1)
 					if len(release.Packages) != 2 || release.Signature.KeyID != author.ID() {
 						mixed.Add(1)
 					}
-				}
-				select {
-				case <-stop:
-					return
-				default:
 				}
 			}
 		}()
@@ -70,7 +67,7 @@ func testPublishersOfOneVersion(t *testing.T, on treeKind) {
 			})
 		}
 		g.Wait()
-		close(stop)
+		stop()
 		<-watching
 
 		winner := 0
