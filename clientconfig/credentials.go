@@ -31,7 +31,7 @@ func (f *File) Token(hostname svchost.Hostname) (string, error) {
 		}
 		return "", fmt.Errorf("its credentials for %s have no token", hostname.ForDisplay())
 	}
-	return "", unread(slices.DeleteFunc(slices.Concat(f.diagnostics, diagnostics), func(d *hcl.Diagnostic) bool {
+	return "", f.unread(slices.DeleteFunc(slices.Concat(f.diagnostics, diagnostics), func(d *hcl.Diagnostic) bool {
 		return d.Summary == "Missing block label" // {"credentials": {}}, as a logout leaves it
 	}))
 }

@@ -2,19 +2,11 @@ package clientconfig
 
 import (
 	"bytes"
-	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
-	"github.com/zclconf/go-cty/cty"
 )
-
-// A File is a CLI configuration. Errors about it quote nothing of it.
-type File struct {
-	body        hcl.Body
-	diagnostics hcl.Diagnostics // of parsing
-}
 
 // Parse parses a CLI configuration. As for clients, it is JSON if it begins as JSON does, whatever its
 // name is.
@@ -23,92 +15,29 @@ type File struct {
 // line, and names may have quotes, as in the examples of dev_overrides in the clients' manual. Parse
 // leaves out the content of dev_overrides.
 func Parse(content []byte) *File {
-	file, diagnostics := parse(content)
-	if file == nil {
-		return &File{hcl.EmptyBody(), diagnostics}
-	}
-	return &File{file.Body, diagnostics}
-}
-
-// blocks returns the blocks of some types.
-func (f *File) blocks(types ...hcl.BlockHeaderSchema) (hcl.Blocks, hcl.Diagnostics) {
-	content, _, diagnostics := f.body.PartialContent(&hcl.BodySchema{Blocks: types})
-	return content.Blocks, diagnostics
-}
-
-// argument returns an argument of a block; nil if the block does not have it.
-func argument(b *hcl.Block, name string) *hcl.Attribute {
-	content, _, _ := b.Body.PartialContent(&hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: name}}})
-	return content.Attributes[name]
-}
-
-// stringValue returns the value of an argument that is a string.
-func stringValue(a *hcl.Attribute) (value string, ok bool) {
-	v, bad := a.Expr.Value(nil)
-	if bad.HasErrors() || !isString(v) {
-		return "", false
-	}
-	return v.AsString(), true
-}
-
-// stringList returns the values of an argument that is a list of strings.
-func stringList(a *hcl.Attribute) (values []string, ok bool) {
-	v, bad := a.Expr.Value(nil)
-	if bad.HasErrors() || !v.IsKnown() || v.IsNull() || !v.CanIterateElements() {
-		return nil, false
-	}
-	for it := v.ElementIterator(); it.Next(); {
-		_, element := it.Element()
-		if !isString(element) {
-			return nil, false
-		}
-		values = append(values, element.AsString())
-	}
-	return values, true
-}
-
-func isString(v cty.Value) bool { return v.IsKnown() && !v.IsNull() && v.Type() == cty.String }
-
-// unread returns the error of diagnostics; nil if there is none.
-func unread(diagnostics hcl.Diagnostics) error {
-	for _, d := range diagnostics {
-		if d.Severity == hcl.DiagError && d.Subject != nil {
-			return unreadAt(*d.Subject)
-		}
-	}
-	return nil
-}
-
-func unreadAt(r hcl.Range) error {
-	return fmt.Errorf("line %d cannot be read: correct it", r.Start.Line)
-}
-
-func parse(content []byte) (*hcl.File, hcl.Diagnostics) {
 	if bytes.HasPrefix(bytes.TrimSpace(content), []byte("{")) {
-		return hcljson.Parse(content, "")
+		return newFile(hcljson.Parse(content, ""))
 	}
 	content = withoutOverrides(content)
-	file, diagnostics := hclsyntax.ParseConfig(content, "", hcl.InitialPos)
-	if !diagnostics.HasErrors() {
-		return file, diagnostics
+	file := newFile(hclsyntax.ParseConfig(content, "", hcl.InitialPos))
+	if !file.diagnostics.HasErrors() {
+		return file
 	}
 	text, lines := withBreaks(content)
-	again, further := hclsyntax.ParseConfig(text, "", hcl.InitialPos)
-	if further.HasErrors() {
-		return file, diagnostics
+	again := newFile(hclsyntax.ParseConfig(text, "", hcl.InitialPos))
+	if again.diagnostics.HasErrors() {
+		return file
 	}
-	// Messages name lines of the content.
-	hclsyntax.VisitAll(again.Body.(*hclsyntax.Body), func(node hclsyntax.Node) hcl.Diagnostics {
-		switch n := node.(type) {
-		case *hclsyntax.Block:
-			n.TypeRange.Start.Line = lines[n.TypeRange.Start.Line-1]
-			n.OpenBraceRange.Start.Line = lines[n.OpenBraceRange.Start.Line-1]
-		case *hclsyntax.Attribute:
-			n.SrcRange.Start.Line = lines[n.SrcRange.Start.Line-1]
-		}
-		return nil
-	})
-	return again, further
+	again.lines = lines
+	return again
+}
+
+func newFile(parsed *hcl.File, diagnostics hcl.Diagnostics) *File {
+	f := &File{body: hcl.EmptyBody(), diagnostics: diagnostics}
+	if parsed != nil {
+		f.body = parsed.Body
+	}
+	return f
 }
 
 // withoutOverrides returns the content with spaces for all between the braces of dev_overrides,

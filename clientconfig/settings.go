@@ -97,18 +97,18 @@ var (
 
 // Settings returns what the file says of where packages come from.
 func (f *File) Settings() (s Settings, err error) {
-	if err := unread(f.diagnostics); err != nil {
+	if err := f.unread(f.diagnostics); err != nil {
 		return s, err
 	}
 	blocks, diagnostics := f.blocks(hcl.BlockHeaderSchema{Type: "host", LabelNames: []string{"hostname"}}, hcl.BlockHeaderSchema{Type: "provider_installation"})
-	if err := unread(diagnostics); err != nil {
+	if err := f.unread(diagnostics); err != nil {
 		return s, err
 	}
 	for _, b := range blocks {
 		if b.Type == "host" {
-			err = s.addHost(b)
+			err = f.addHost(&s, b)
 		} else {
-			err = s.addMethods(b)
+			err = f.addMethods(&s, b)
 		}
 		if err != nil {
 			return s, err
@@ -117,16 +117,16 @@ func (f *File) Settings() (s Settings, err error) {
 	return s, nil
 }
 
-func (s *Settings) addHost(b *hcl.Block) error {
+func (f *File) addHost(s *Settings, b *hcl.Block) error {
 	hostname, err := address.ParseHostname(b.Labels[0])
 	if err != nil {
-		return unreadAt(b.DefRange)
+		return f.unreadAt(b.DefRange)
 	}
 	services := make(map[string]string)
 	if a := argument(b, "services"); a != nil {
 		v, bad := a.Expr.Value(nil)
 		if bad.HasErrors() || v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
-			return unreadAt(a.Range)
+			return f.unreadAt(a.Range)
 		}
 		for it := v.ElementIterator(); it.Next(); {
 			id, service := it.Element()
@@ -139,9 +139,9 @@ func (s *Settings) addHost(b *hcl.Block) error {
 	return nil
 }
 
-func (s *Settings) addMethods(b *hcl.Block) error {
+func (f *File) addMethods(s *Settings, b *hcl.Block) error {
 	blocks, _, diagnostics := b.Body.PartialContent(installationSchema)
-	if err := unread(diagnostics); err != nil {
+	if err := f.unread(diagnostics); err != nil {
 		return err
 	}
 	for _, b := range blocks.Blocks {
@@ -161,7 +161,7 @@ func (s *Settings) addMethods(b *hcl.Block) error {
 				m.exclude, ok = patterns(a)
 			}
 			if !ok {
-				return unreadAt(a.Range)
+				return f.unreadAt(a.Range)
 			}
 		}
 		s.methods = append(s.methods, m)
