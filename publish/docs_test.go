@@ -100,12 +100,16 @@ func TestDocsThatAreRefused(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			r := newRegistry(t)
-			_, err := r.put(test.name, test.content)
+			err := publish.CheckDocs(t.Context(), strings.NewReader(test.content), int64(len(test.content)), test.name)
 			saying(t, err, publish.ErrRefused, test.says)
-			r.isClean()
 		})
 	}
+	t.Run("of such an archive nothing stays", func(t *testing.T) {
+		r := newRegistry(t)
+		_, err := r.put("docs.zip", "hello")
+		saying(t, err, publish.ErrRefused, "cannot be read to its end")
+		r.isClean()
+	})
 }
 
 // tarOf returns an archive of one entry without content.
