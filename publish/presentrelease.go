@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"path"
+	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -96,7 +98,7 @@ func (r *presentRelease) digest(name string) (wire.SHA256, error) {
 // describe returns the published files.
 func (r *presentRelease) describe(a address.Address, version string) (wire.Publication, error) {
 	d := wire.Publication{Status: wire.Published, Address: a.WithHostname("").String(), Version: version}
-	for _, name := range sortedNames(r.files) {
+	for _, name := range slices.Sorted(maps.Keys(r.files)) {
 		sum, err := r.digest(name)
 		if err != nil {
 			return d, err

@@ -237,32 +237,23 @@ func (p *Publisher) open() (tree.Tree, error) {
 // hang, or its owner may have failed to give it back.
 const lockPatience = 30 * time.Second
 
-// lock locks a name for publishing, here and at all other instances. If another folder has
-// taken the place of the part meanwhile, it fails: a file in the old one would never be offered.
+// lock locks a name for publishing, here and at all other instances. The lock outlives its client:
+// what has begun is finished. If another folder has taken the place of the part meanwhile, lock
+// fails: a file in the old one would never be offered.
 func (p *Publisher) lock(ctx context.Context, part tree.Part, name string) (unlock func(), err error) {
-	if unlock, err = p.waitForLock(ctx, name); err != nil {
-		return nil, err
-	}
-	if !part.Same() {
-		unlock()
-		return nil, p.unavailable("changing the tree", tree.ErrReplaced)
-	}
-	return unlock, nil
-}
-
-// waitForLock is lock without a look at the tree. A lock that was taken outlives its client: what
-// has begun is finished.
-func (p *Publisher) waitForLock(ctx context.Context, name string) (unlock func(), err error) {
 	unlock, err = flight.Lock(ctx, lockPatience, func(ctx context.Context) (func(), error) {
 		return p.options.Lock(ctx, tree.PublishLocks+name)
 	})
 	switch {
-	case err == nil:
-		return unlock, nil
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return nil, ErrInterrupted
+	case err != nil:
+		return nil, p.unavailable("locking "+name, err)
+	case !part.Same():
+		unlock()
+		return nil, p.unavailable("changing the tree", tree.ErrReplaced)
 	}
-	return nil, p.unavailable("locking "+name, err)
+	return unlock, nil
 }
 
 // unavailable logs a failure of this side, whose details are not for publishers.

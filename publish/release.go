@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -330,24 +329,24 @@ func (p *Publisher) decide(ctx context.Context, c *staged, r *received, content 
 	if err != nil {
 		return "", err
 	}
-	dropped := make(map[string]bool)
+	var kept, dropped []string
 	for _, b := range c.undecided {
 		if sum, listed := sums[b.name]; listed && sum == b.sum || signature != nil && b.base() == signature.base() {
 			if err := p.choose(c, b); err != nil {
 				return "", err
 			}
-			dropped[b.name] = false
-		} else if _, kept := dropped[b.name]; !kept {
-			dropped[b.name] = true
+			kept = append(kept, b.name)
+		} else {
+			dropped = append(dropped, b.name)
 		}
 	}
 	if err := p.keep(ctx, r, c.release(c.checksumsName())); err != nil {
 		return "", err
 	}
 	c.part.RemoveAll(c.path(undecidedFolder))
-	maps.DeleteFunc(dropped, func(_ string, is bool) bool { return !is })
-	if len(dropped) > 0 {
-		note = fmt.Sprintf("not those that SHA256SUMS is of, and dropped: %s", strings.Join(sortedNames(dropped), ", "))
+	if dropped = without(dropped, kept); len(dropped) > 0 {
+		slices.Sort(dropped)
+		note = fmt.Sprintf("not those that SHA256SUMS is of, and dropped: %s", strings.Join(slices.Compact(dropped), ", "))
 	}
 	return note, nil
 }
@@ -531,9 +530,4 @@ func (c *staged) drop(ctx context.Context, present *presentRelease) error {
 		return err
 	}
 	return c.removeAll()
-}
-
-// sortedNames returns the keys of a map, in order.
-func sortedNames[V any](m map[string]V) []string {
-	return slices.SortedFunc(maps.Keys(m), strings.Compare)
 }

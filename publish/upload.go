@@ -72,11 +72,9 @@ func (p *Publisher) receive(ctx context.Context, part tree.Part, f File, u Uploa
 	t, err := part.NewTemporary(ctx, stagingPath(f.Name))
 	if err != nil {
 		w.end()
-	}
-	switch {
-	case ctx.Err() != nil && err != nil:
-		return nil, ErrInterrupted
-	case err != nil:
+		if ctx.Err() != nil {
+			return nil, ErrInterrupted
+		}
 		return nil, tree.StorageError(err)
 	}
 	w.Writer = t
