@@ -1,12 +1,8 @@
 package mirror
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +29,7 @@ func newModuleTree(t *testing.T) (root string) {
 	files := indextest.OnDisk(t, root)
 	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
 	packed := func(name, main string) {
-		files.Write("modules/"+name+".tar.gz", tarball(t, "main.tf", main, "modules/a/main.tf", calls("acme/subnet/aws", "1.0.0")))
+		files.Write("modules/"+name+".tar.gz", indextest.TarGz("main.tf", main, "modules/a/main.tf", calls("acme/subnet/aws", "1.0.0")))
 	}
 	packed(mirroredVPC+"/1.0.0", "")
 	packed(mirroredVPC+"/1.1.0", calls("acme/subnet/aws", "~> 2.0"))
@@ -44,26 +40,6 @@ func newModuleTree(t *testing.T) (root string) {
 	packed(mirroredSubnet+"/2.1.0", "")
 	packed("acme/own/any/1.0.0", calls("acme/vpc/aws", "1.0.0"))
 	return root
-}
-
-// tarball returns a .tar.gz, given names and contents of its files.
-func tarball(t *testing.T, files ...string) string {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	w := tar.NewWriter(z)
-	for i := 0; i < len(files); i += 2 {
-		if err := w.WriteHeader(&tar.Header{Name: files[i], Size: int64(len(files[i+1])), Mode: 0o644}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(w, files[i+1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := errors.Join(w.Close(), z.Close()); err != nil {
-		t.Fatal(err)
-	}
-	return b.String()
 }
 
 func TestPruneModules(t *testing.T) {

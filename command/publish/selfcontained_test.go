@@ -1,36 +1,11 @@
 package publish
 
 import (
-	"archive/tar"
-	"bytes"
-	"compress/gzip"
-	"slices"
 	"strings"
 	"testing"
-)
 
-// packageOf packs files, given as names and contents in turn.
-func packageOf(t *testing.T, namesAndContents ...string) *bytes.Reader {
-	t.Helper()
-	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	w := tar.NewWriter(z)
-	for pair := range slices.Chunk(namesAndContents, 2) {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: pair[0], Size: int64(len(pair[1])), Mode: 0o644}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write([]byte(pair[1])); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return bytes.NewReader(b.Bytes())
-}
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
 
 func TestUnfitPackages(t *testing.T) {
 	call := func(source string) string { return "module \"net\" {\n  source = \"" + source + "\"\n}\n" }
@@ -59,7 +34,7 @@ func TestUnfitPackages(t *testing.T) {
 		{"a pointer of Git LFS", "files/logo.png", pointer, "files/logo.png is only the pointer to a file in Git LFS: "},
 		{"a text about Git LFS", "README.md", "A pointer begins with " + pointer, ""},
 	} {
-		unfit, err := unfitPackage(packageOf(t, "variables.tf", "", test.name, test.content))
+		unfit, err := unfitPackage(strings.NewReader(indextest.TarGz("variables.tf", "", test.name, test.content)))
 		switch got := strings.Join(unfit, "\n"); {
 		case err != nil:
 			t.Errorf("%s: %v", test.rule, err)
@@ -75,24 +50,17 @@ func TestUnfitPackagesAreDescribedInShort(t *testing.T) {
 	for _, name := range strings.Split(strings.Repeat("abcdefghij", 10), "") {
 		files = append(files, name+".tf", strings.ReplaceAll(content, "\"a\"", "\""+name+"\""))
 	}
-	unfit, err := unfitPackage(packageOf(t, files...))
+	unfit, err := unfitPackage(strings.NewReader(indextest.TarGz(files...)))
 	if err != nil || len(unfit) != maxUnfit {
 		t.Errorf("got %d problems, %v", len(unfit), err)
 	}
 }
 
 func TestUnfitPackageOfWhatIsNone(t *testing.T) {
-	whole, err := packageOf(t, "main.tf", strings.Repeat("#", 4096)).WriteTo(new(bytes.Buffer))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, size := range []int64{0, 9, whole / 2} {
-		b := make([]byte, size)
-		if _, err := packageOf(t, "main.tf", strings.Repeat("#", 4096)).Read(b); err != nil && size > 0 {
-			t.Fatal(err)
-		}
-		if _, err := unfitPackage(bytes.NewReader(b)); err == nil {
-			t.Errorf("of %d bytes of %d: no error", size, whole)
+	whole := indextest.TarGz("main.tf", strings.Repeat("#", 4096))
+	for _, size := range []int{0, 9, len(whole) / 2} {
+		if _, err := unfitPackage(strings.NewReader(whole[:size])); err == nil {
+			t.Errorf("of %d bytes of %d: no error", size, len(whole))
 		}
 	}
 }
