@@ -15,33 +15,30 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
-// configFile writes a configuration in JSON with these routes. What they name
-// below /srv is made for the test.
+// configFile writes a configuration in JSON with these routes and an admin API on a socket. What
+// the routes name below /srv is made for the test.
 func configFile(t *testing.T, routes ...string) (file string) {
 	t.Helper()
-	file = filepath.Join(t.TempDir(), "caddy.json")
-	if err := os.WriteFile(file, []byte(configuration(t, routes...)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	dir := newRoots(t)
+	text := strings.ReplaceAll(`{
+		"admin":{"listen":"unix/`+dir+`/admin","config":{"persist":false}},
+		"storage":{"module":"file_system","root":"`+dir+`"},
+		"apps":{"http":{"servers":{"srv0":{"listen":["unix/`+dir+`/socket"],"automatic_https":{"disable":true},
+			"routes":[`+strings.Join(routes, ",")+`]}}}}}`, "/srv/", dir+"/")
+	return commandtest.Write(t, t.TempDir(), "caddy.json", text)
 }
 
-// configuration makes a configuration with these routes and an admin API on a socket, and the
-// trees and the tokens file that the routes name.
-func configuration(t *testing.T, routes ...string) string {
+// newRoots makes a folder with the roots of several registries, and a tokens file.
+func newRoots(t *testing.T) (dir string) {
 	t.Helper()
 	tokens, _, _ := tokensFile(t)
-	dir := filepath.Dir(tokens)
+	dir = filepath.Dir(tokens)
 	for _, name := range []string{"open", "closed", "ruled", "named", "free"} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return strings.ReplaceAll(`{
-		"admin":{"listen":"unix/`+dir+`/admin","config":{"persist":false}},
-		"storage":{"module":"file_system","root":"`+dir+`"},
-		"apps":{"http":{"servers":{"srv0":{"listen":["unix/`+dir+`/socket"],"automatic_https":{"disable":true},
-			"routes":[`+strings.Join(routes, ",")+`]}}}}}`, "/srv/", dir+"/")
+	return dir
 }
 
 // onSiteRoute is a route as the Caddyfile adapter writes it.
@@ -241,10 +238,7 @@ func TestAccessPublish(t *testing.T) {
 
 // A configuration may have the registry's app, which has no options, and no registry.
 func TestAccessWithTheAppAlone(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "caddy.json")
-	if err := os.WriteFile(file, []byte(`{"apps":{"terraform_registry":{}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := commandtest.Write(t, t.TempDir(), "caddy.json", `{"apps":{"terraform_registry":{}}}`)
 	out, _, err := commandtest.Run(t.Context(), accessCommand(), "--config", file, "read", "acme/demo")
 	if err == nil || !strings.Contains(err.Error(), "has no terraform_registry") || out != "" {
 		t.Errorf("got %q and the error %v", out, err)

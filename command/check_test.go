@@ -3,7 +3,6 @@ package command
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -226,9 +225,7 @@ func TestCheckJSON(t *testing.T) {
 
 func TestCheckRefuses(t *testing.T) {
 	root := t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "file"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	commandtest.Write(t, root, "file", "")
 	tests := []struct {
 		rule string
 		args []string

@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,18 +25,13 @@ import (
 // is a tree of what hosts and mirrors something.
 func serverConfig(t *testing.T, server string, httpsPort int) (file string) {
 	t.Helper()
-	raw := configuration(t)
-	file = filepath.Join(t.TempDir(), "caddy.json")
-	dir, _, _ := strings.Cut(raw[strings.Index(raw, `"unix/`)+len(`"unix/`):], "/admin")
+	dir := newRoots(t)
 	tree := indextest.OnDisk(t, filepath.Join(dir, "open"))
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
 	tree.Write("modules/origin.example.net/acme/vpc/aws/1.0.0/main.tf", "# a module")
 	text := `{"admin":{"disabled":true},"storage":{"module":"file_system","root":"` + dir + `"},"apps":{"http":{"https_port":` + strconv.Itoa(httpsPort) + `,"servers":{"srv0":` + strings.ReplaceAll(server, "/srv/", dir+"/") + `}}}}`
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	return commandtest.Write(t, t.TempDir(), "caddy.json", text)
 }
 
 // onHTTPS is a server on the port of HTTPS with these routes.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -84,12 +83,8 @@ func TestTokenInspect(t *testing.T) {
 			for i, r := range test.routes {
 				routes[i] = onSiteRoute(fmt.Sprintf("r%d.example.com", i), r)
 			}
-			raw := configuration(t, routes...)
-			dir, _, _ := strings.Cut(raw[strings.Index(raw, `"unix/`)+len(`"unix/`):], "/admin")
-			config := filepath.Join(t.TempDir(), "caddy.json")
-			if err := os.WriteFile(config, []byte(raw), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			config := configFile(t, routes...)
+			dir := rootsOf(t, config)
 			for secret, entry := range map[string]tokenfile.Entry{
 				"tfr_good": {Name: "jane", Groups: []string{"dev", "ops"}}, "tfr_expired": {Name: "joe", Expires: time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)},
 			} {
@@ -125,10 +120,7 @@ func TestTokenInspectOfAFile(t *testing.T) {
 	issuer := oidctest.NewIssuer(t)
 	config := configFile(t, onSiteRoute("registry.example.com", fmt.Sprintf(
 		`{"handler":"terraform_registry","root":"/srv/open","auth":[{"provider":"terraform_oidc","issuer":%q,"audience":["registry"]}]}`, issuer.URL)))
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("\ufeff"+issuer.Mint(nil)+"\r\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := commandtest.Write(t, t.TempDir(), "token", "\ufeff"+issuer.Mint(nil)+"\r\n")
 	cmd := tokenCommand()
 	cmd.SetIn(errorReader{})
 	if out, errs, err := commandtest.Run(t.Context(), cmd, "inspect", "--config", config, "--token-file", file); err != nil || !strings.Contains(out, "accepted: subject alice") {

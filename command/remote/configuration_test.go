@@ -1,11 +1,12 @@
 package remote
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // The files are those that clients read. A file that overrides another one comes before it.
@@ -42,13 +43,7 @@ func TestConfigurationFiles(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for _, name := range test.exist {
-			file := filepath.Join(dir, filepath.FromSlash(name))
-			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			commandtest.Write(t, dir, name, "")
 		}
 		got, err := configurationFiles(test.system, func(name string) string {
 			if value, ok := test.environment[name]; ok {
@@ -71,9 +66,7 @@ func TestConfigurationFiles(t *testing.T) {
 // A folder that cannot be read is no folder without files.
 func TestConfigurationFolderThatCannotBeRead(t *testing.T) {
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, ".terraform.d"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	commandtest.Write(t, home, ".terraform.d", "")
 	files, err := configurationFiles("linux", func(name string) string { return map[string]string{"HOME": home}[name] })
 	if err == nil {
 		t.Errorf("got %q", files)

@@ -2,29 +2,27 @@ package remote
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/commandtest"
 )
 
 // Settings and tokens are read as by the client that the environment configures.
 func TestSettingsOfClients(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "cli.tfrc")
+	dir := t.TempDir()
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", "")
-	t.Setenv("TF_CLI_CONFIG_FILE", file)
+	t.Setenv("TF_CLI_CONFIG_FILE", filepath.Join(dir, "cli.tfrc"))
 	if s, err := ClientSettings(); err != nil || len(s.Services) > 0 {
 		t.Errorf("without a file: %v, %v", s, err)
 	}
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		commandtest.Write(t, dir, "cli.tfrc", text)
 	}
 	write("credentials \"a.example.com\" { token = \"secret\" }\nprovider_installation {\n  network_mirror { url = \"https://m.example.com/v1/mirror/\" }\n}\n")
 	s, err := ClientSettings()
@@ -60,14 +58,9 @@ func TestSettingsInTheFolder(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		folder, main = "terraform.d", "terraform.rc"
 	}
-	if err := os.Mkdir(filepath.Join(home, folder), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	for name, service := range map[string]string{main: "main", filepath.Join(folder, "company.tfrc"): "company"} {
 		text := fmt.Sprintf("host \"a.example.com\" {\n  services = { \"modules.v1\" = \"https://%s.example.com/\" }\n}\ncredentials \"a.example.com\" { token = %q }\n", service, service)
-		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		commandtest.Write(t, home, name, text)
 	}
 	s, err := ClientSettings()
 	if url := s.Services["a.example.com"]["modules.v1"]; url != "https://company.example.com/" || err != nil {
