@@ -62,7 +62,7 @@ func runTokenInspect(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	i := tokenInspection{claims: remote.UnverifiedClaims(token), now: time.Now()}
+	i := tokenInspection{claims: remote.UnverifiedClaims(token)}
 	err = withConfiguration(fl, func(app *module.App) error {
 		i.verdicts = app.InspectToken(cmd.Context(), token)
 		return nil
@@ -127,7 +127,6 @@ func chooseVerdicts(all []module.TokenVerdict, root string) ([]module.TokenVerdi
 type tokenInspection struct {
 	claims   map[string]any // nil: it is not a JSON Web Token
 	verdicts []module.TokenVerdict
-	now      time.Time
 }
 
 // result ends the command with the status of the verdicts.
@@ -188,7 +187,7 @@ func (i tokenInspection) claim(name string) string {
 	case float64:
 		if slices.Contains([]string{"exp", "iat", "nbf", "auth_time"}, name) {
 			at := time.Unix(int64(v), 0)
-			return fmt.Sprintf("%s, %s", at.UTC().Format(time.RFC3339), humanize.RelTime(at, i.now, "ago", "from now"))
+			return fmt.Sprintf("%s, %s", at.UTC().Format(time.RFC3339), humanize.Time(at))
 		}
 	}
 	text, err := json.Marshal(i.claims[name])

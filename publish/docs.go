@@ -103,14 +103,10 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	return result, err
 }
 
-// Documentation is staged as the archive that the client sent. Its pages are written into a
+// stageDocs keeps an archive of documentation in the stage, as the client sent it, in place of the
+// one that is there. That goes last, since its publisher relies on it. Its pages are written into a
 // release before the release is complete, so that both appear together, and into a published
 // release in place of its own pages.
-
-var docsArchives = []string{docsZip, docsTarGz, docsTgz}
-
-// stageDocs keeps an archive of documentation in the stage, in place of the one that is there.
-// That goes last, since its publisher relies on it.
 func (s stage) stageDocs(ctx context.Context, f File, r *received) error {
 	if _, err := r.Rename(ctx, s.path(f.Name)); err != nil {
 		return tree.StorageError(err)

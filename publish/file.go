@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -40,12 +41,10 @@ type File struct {
 	Platform address.Platform // of a Package; zero for others
 }
 
-// Archives of documentation, by the name under which they are published.
-const (
-	docsZip   = "docs.zip"
-	docsTarGz = "docs.tar.gz"
-	docsTgz   = "docs.tgz"
-)
+const docsZip = "docs.zip"
+
+// docsArchives are archives of documentation, by the name under which they are published.
+var docsArchives = []string{docsZip, "docs.tar.gz", "docs.tgz"}
 
 // ParseReleaseFile returns the file with a name in the folder of a provider's version.
 // Its error is a Refusal.
@@ -56,8 +55,7 @@ func ParseReleaseFile(a address.Address, version, name string) (File, error) {
 	}
 	version = v.String()
 	f := File{Address: a.WithHostname(""), Version: version, Name: name}
-	switch name {
-	case docsZip, docsTarGz, docsTgz:
+	if slices.Contains(docsArchives, name) {
 		f.Kind = Docs
 		return f, nil
 	}
