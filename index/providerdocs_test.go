@@ -54,10 +54,11 @@ func TestDocsAreListed(t *testing.T) {
 			[]string{
 				"docs/index.md", "", "docs/resources/thing.md", "", "docs/data-sources/thing.md", "", "docs/guides/start.md", "",
 				"docs/functions/parse.md", "", "docs/ephemeral-resources/token.md", "", "docs/list-resources/thing.md", "", "docs/actions/restart.md", "",
+				"docs/state-stores/bucket.md", "",
 			},
 			[]string{
 				"overview/", "guides/start", "resources/thing", "data-sources/thing", "ephemeral-resources/token", "list-resources/thing",
-				"actions/restart", "functions/parse",
+				"actions/restart", "state-stores/bucket", "functions/parse",
 			},
 		},
 		{

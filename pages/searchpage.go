@@ -264,7 +264,7 @@ func (v *visit) docURLOf(a address.Address, t content.DocTitle) string {
 var docKinds = map[content.DocCategory]string{
 	content.DocGuides: "guide", content.DocResources: "resource", content.DocDataSources: "data source",
 	content.DocEphemeralResources: "ephemeral resource", content.DocListResources: "list resource",
-	content.DocActions: "action", content.DocFunctions: "function",
+	content.DocActions: "action", content.DocStateStores: "state store", content.DocFunctions: "function",
 }
 
 // A suggestion is a result of a search while the query is still being typed.

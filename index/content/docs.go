@@ -38,13 +38,15 @@ const (
 	DocEphemeralResources DocCategory = "ephemeral-resources"
 	DocListResources      DocCategory = "list-resources"
 	DocActions            DocCategory = "actions"
+	DocStateStores        DocCategory = "state-stores"
 	DocFunctions          DocCategory = "functions"
 )
 
 // docCategories are all of them, in the order in which pages are listed.
 func docCategories() []DocCategory {
 	return []DocCategory{
-		DocOverview, DocGuides, DocResources, DocDataSources, DocEphemeralResources, DocListResources, DocActions, DocFunctions,
+		DocOverview, DocGuides, DocResources, DocDataSources, DocEphemeralResources, DocListResources, DocActions,
+		DocStateStores, DocFunctions,
 	}
 }
 
@@ -55,6 +57,7 @@ var docFolders = map[string]DocCategory{
 	"resources": DocResources, "r": DocResources,
 	"data-sources": DocDataSources, "d": DocDataSources,
 	"ephemeral-resources": DocEphemeralResources, "list-resources": DocListResources,
+	"state-stores": DocStateStores,
 }
 
 // docSuffixes are the suffixes of pages. The longer ones come first.

@@ -101,7 +101,7 @@ func (p *DocPage) ownTitle(typ string) string {
 }
 
 // generatedTitle is a title that generators write, or the heading: it begins with a whole name.
-var generatedTitle = regexp.MustCompile(`^(\S+) \(?(?:Resource|Data Source|Ephemeral Resource|List Resource|Action)\b`)
+var generatedTitle = regexp.MustCompile(`^(\S+) \(?(?:Resource|Data Source|Ephemeral Resource|List Resource|Action|State Store)\b`)
 
 // isNamedBySlug reports whether the name of the file is the whole name in configurations. People
 // write titles without the type of the provider, too, so that only a title of a generator tells.
@@ -125,7 +125,7 @@ const titlesFormat = 4
 // categoryCodes are the categories in encoded titles. A code never means another category.
 var categoryCodes = map[DocCategory]byte{
 	DocGuides: 'g', DocResources: 'r', DocDataSources: 'd', DocEphemeralResources: 'e',
-	DocListResources: 'l', DocActions: 'a', DocFunctions: 'f',
+	DocListResources: 'l', DocActions: 'a', DocStateStores: 's', DocFunctions: 'f',
 }
 
 // categoryOf returns the category of a code.

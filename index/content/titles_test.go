@@ -24,6 +24,7 @@ func TestTitles(t *testing.T) {
 		{"a title of a generator for a name without parts", "aws", "resources/vpc.md", "vpc Resource - terraform-provider-aws", "aws_vpc", ""},
 		{"a title in words", "aws", "resources/vpc.md", "A network", "aws_vpc", "A network"},
 		{"a function has its own name", "aws", "functions/arn_parse.md", "arn_parse function - terraform-provider-aws", "arn_parse", ""},
+		{"what generators write of a state store", "aws", "state-stores/aws_bucket.md", "aws_bucket State Store - terraform-provider-aws", "aws_bucket", "aws_bucket"},
 		{"a guide with a dash in its title", "aws", "guides/v5.md", "Terraform AWS Provider - Version 5 Upgrade Guide", "v5", "Terraform AWS Provider - Version 5 Upgrade Guide"},
 		{"a guide of a generator", "aws", "guides/v5.md", "AWS - Upgrading - terraform-provider-aws", "v5", "AWS - Upgrading"},
 		{"a guide is known by its title", "aws", "guides/auth.md", "Authentication and more", "auth", "Authentication and more"},

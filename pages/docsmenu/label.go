@@ -10,7 +10,7 @@ import (
 var titles = map[content.DocCategory]string{
 	content.DocGuides: "Guides", content.DocResources: "Resources", content.DocDataSources: "Data sources",
 	content.DocEphemeralResources: "Ephemeral resources", content.DocListResources: "List resources",
-	content.DocActions: "Actions", content.DocFunctions: "Functions",
+	content.DocActions: "Actions", content.DocStateStores: "State stores", content.DocFunctions: "Functions",
 }
 
 // Label returns the name of a page of a provider of that type. A resource has the name that
