@@ -47,6 +47,7 @@ func TestRanges(t *testing.T) {
 			wantStatus int
 		}{
 			{"a range is 206", []string{"Range: bytes=5-24"}, 5, 25, 206},
+			{"119: a range of all bytes is 206", []string{"Range: bytes=0-"}, 0, size, 206},
 			{"a range to the end is 206", []string{"Range: bytes=7-"}, 7, size, 206},
 			{"a range of the last bytes is 206", []string{"Range: bytes=-9"}, size - 9, size, 206},
 			{"a range beyond the end is cut", []string{"Range: bytes=3-999999999"}, 3, size, 206},
