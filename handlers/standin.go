@@ -25,11 +25,12 @@ type servicePath struct {
 }
 
 // splitServicePath splits the part of a path after the registry's prefix. It reports
-// false if the path does not belong to the registry.
+// false if the path does not belong to the registry. Then the protocol is empty, unless the
+// path begins like one of the registry.
 func splitServicePath(path string) (s servicePath, ok bool) {
-	var nested bool
-	s.protocol, s.rest, nested = strings.Cut(path, "/")
-	switch s.protocol {
+	first, rest, nested := strings.Cut(path, "/")
+	s = servicePath{protocol: first, rest: rest}
+	switch first {
 	case "modules", "providers":
 		return s, true
 	case "mirror", "tlog":
@@ -37,18 +38,20 @@ func splitServicePath(path string) (s servicePath, ok bool) {
 	case "ready", "refresh":
 		return s, !nested
 	case "registries":
-		s.original, path, _ = strings.Cut(s.rest, "/")
-		s.protocol, s.rest, _ = strings.Cut(path, "/")
-		return s, s.original != "" && (s.protocol == "modules" || s.protocol == "providers")
+		original, below, _ := strings.Cut(rest, "/")
+		if protocol, rest, _ := strings.Cut(below, "/"); original != "" && (protocol == "modules" || protocol == "providers") {
+			return servicePath{original, protocol, rest}, true
+		}
+		return s, false
 	}
-	return s, false
+	return servicePath{}, false
 }
 
 // ForClients reports whether a path, given without the registry's prefix, is kept for
 // clients, so that pages cannot be there.
 func ForClients(path string) bool {
-	first, _, _ := strings.Cut(path, "/")
-	return slices.Contains([]string{"modules", "providers", "mirror", "tlog", "ready", "refresh", "registries"}, first)
+	s, _ := splitServicePath(path)
+	return s.protocol != ""
 }
 
 // standInFor notes that the path of r stands in for the registry at a hostname. The
