@@ -48,7 +48,7 @@ func (v *View) Connections() (all []follow.Connection, followed bool) {
 // has one that is followed. What came of the last look at the repository is for operators.
 func (v *View) Connection(a address.Address) (c follow.Connection, connected bool) {
 	g := v.registry
-	if g.Follower == nil || v.resolve(KindModuleVersions, a) != nil || !v.request.target.place.Hosted {
+	if g.Follower == nil || v.resolve(a) != nil || !v.request.target.place.Hosted {
 		return c, false
 	}
 	c.Module = v.request.target.WithHostname("")

@@ -55,11 +55,7 @@ func (v *View) Detached(r *http.Request) *View {
 // Await tells Visit what to wait for, if render returns the error of a look-up in another
 // View of the same snapshot.
 func (v *View) Await(a address.Address) {
-	kind := KindProviderVersions
-	if a.IsModule() {
-		kind = KindModuleVersions
-	}
-	_ = v.resolve(kind, a)
+	_ = v.resolve(a)
 }
 
 // Snapshot returns the snapshot of the view. After a look-up, packages and
@@ -150,7 +146,7 @@ func (v *View) Operator() bool {
 // Module looks up a module. The error is the answer for a module that the user may not
 // see, that does not exist, or that has not been read yet.
 func (v *View) Module(a address.Address) (*index.Module, error) {
-	if err := v.resolve(KindModuleVersions, a); err != nil {
+	if err := v.resolve(a); err != nil {
 		return nil, err
 	}
 	m := v.request.module()
@@ -162,7 +158,7 @@ func (v *View) Module(a address.Address) (*index.Module, error) {
 
 // Provider looks up a provider like Module.
 func (v *View) Provider(a address.Address) (*index.Provider, error) {
-	if err := v.resolve(KindProviderVersions, a); err != nil {
+	if err := v.resolve(a); err != nil {
 		return nil, err
 	}
 	p := v.request.provider()
@@ -175,9 +171,13 @@ func (v *View) Provider(a address.Address) (*index.Provider, error) {
 // Private reports whether the result of the last look-up is hidden from some users.
 func (v *View) Private() bool { return v.request.target.private }
 
-func (v *View) resolve(kind Kind, a address.Address) error {
+// resolve is what all look-ups begin with. What is not there is answered as in a list of versions.
+func (v *View) resolve(a address.Address) error {
 	g, r := v.registry, v.request
-	r.Kind = kind
+	r.Kind = KindProviderVersions
+	if a.IsModule() {
+		r.Kind = KindModuleVersions
+	}
 	r.target = g.named(r.self, a)
 	if err := g.authorize(r); err != nil {
 		return err
@@ -324,7 +324,7 @@ func (v *View) listingID() (id listingID, subject access.Subject, err error) {
 // latest. A version that the tree lacks is not fetched. If only the version is missing,
 // ModuleVersion returns the module with the error.
 func (v *View) ModuleVersion(a address.Address, version string) (*index.Module, *index.ModuleVersion, error) {
-	if err := v.resolve(KindModuleVersions, a); err != nil {
+	if err := v.resolve(a); err != nil {
 		return nil, nil, err
 	}
 	return v.registry.findModule(v.request, version)
@@ -358,7 +358,7 @@ func (v *View) ModuleFile(m *index.ModuleVersion, name string) ([]byte, error) {
 // the latest. A release that the tree lacks is not fetched. If only the release is missing,
 // ProviderRelease returns the provider with the error.
 func (v *View) ProviderRelease(a address.Address, version string) (*index.Provider, *index.Release, error) {
-	if err := v.resolve(KindProviderVersions, a); err != nil {
+	if err := v.resolve(a); err != nil {
 		return nil, nil, err
 	}
 	return v.registry.findRelease(v.request, version)

@@ -36,11 +36,7 @@ func (g *Registry) listedPlace(r *request) index.Place {
 // withdrawn, the newest first. It finds them even if no version is offered, so that
 // Module and Provider find nothing. Its errors are the errors of Module and Provider.
 func (v *View) Withdrawn(a address.Address) ([]index.WithdrawnVersion, error) {
-	kind := KindProviderVersions
-	if a.IsModule() {
-		kind = KindModuleVersions
-	}
-	if err := v.resolve(kind, a); err != nil {
+	if err := v.resolve(a); err != nil {
 		return nil, err
 	}
 	return v.request.withdrawnVersions(), nil
