@@ -29,7 +29,7 @@ func (g *Registry) authorize(r *request) error {
 	}
 	r.target.readable = g.rules.Decide(subject, access.Read, resource).Allowed
 	if !r.target.readable && subject.Anonymous() {
-		return g.unauthorized(r)
+		return g.unauthorized(r, resource.Address.String())
 	}
 	return nil
 }
@@ -90,10 +90,10 @@ func (g *Registry) authorizeFile(r *request) error {
 	return linkRefused(invalid)
 }
 
-// unauthorized says which credentials to use. Terraform and OpenTofu show this text
-// only for the download of a module. It is also for people who ask with other tools.
-func (g *Registry) unauthorized(r *request) error {
-	name := r.target.resource().Address
+// unauthorized says which credentials to use for what has a name. Terraform and OpenTofu
+// show this text only for the download of a module. It is also for people who ask with
+// other tools.
+func (g *Registry) unauthorized(r *request, name string) error {
 	if r.hasCredentials() {
 		return fail(http.StatusUnauthorized, "the credentials for %s are unknown, expired or revoked: %s", name, g.howToAuthenticate(r))
 	}

@@ -107,10 +107,8 @@ func (g *Registry) authorizeLog(r *request, everything bool) error {
 		return nil
 	case !subject.Anonymous():
 		return errNotFound
-	case r.hasCredentials():
-		return fail(http.StatusUnauthorized, "the credentials for the transparency log are unknown, expired or revoked: %s", g.howToAuthenticate(r))
 	}
-	return fail(http.StatusUnauthorized, "the transparency log is private: %s", g.howToAuthenticate(r))
+	return g.unauthorized(r, "the transparency log")
 }
 
 // succession returns the first entry of a log that was begun in place of another one.
