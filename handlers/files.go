@@ -41,7 +41,7 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 		body.mapped = &g.mapped
 	}
 	if f.Size > 0 && r.needsNoContent(etag) {
-		file = &unopened{size: f.Size}
+		file = io.NewSectionReader(unopened{}, 0, f.Size)
 	} else {
 		opened, err := open()
 		if errors.Is(err, tree.ErrChanged) {
@@ -98,29 +98,10 @@ func (r *request) needsNoContent(etag string) bool {
 	return r.Header.Get("If-Match") == "" && (none == etag || none == "W/"+etag || none == "*")
 }
 
-// unopened stands for a file whose content is not needed. http.ServeContent gets the
-// size by seeking.
-type unopened struct{ size, offset int64 }
+// unopened stands for the content of a file if only its size is needed.
+type unopened struct{}
 
-// Seek implements io.Seeker.
-func (u *unopened) Seek(offset int64, whence int) (int64, error) {
-	switch whence {
-	case io.SeekCurrent:
-		offset += u.offset
-	case io.SeekEnd:
-		offset += u.size
-	}
-	if offset < 0 {
-		return 0, errNegativeOffset
-	}
-	u.offset = offset
-	return offset, nil
-}
+var errUnopened = errors.New("the file was not opened")
 
-// Read is not called. If it were, the answer would end before its length.
-func (u *unopened) Read([]byte) (int, error) { return 0, errUnopened }
-
-var (
-	errNegativeOffset = errors.New("negative offset")
-	errUnopened       = errors.New("the file was not opened")
-)
+// ReadAt is not called. If it were, the answer would end before its length.
+func (unopened) ReadAt([]byte, int64) (int, error) { return 0, errUnopened }
