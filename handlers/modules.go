@@ -130,8 +130,8 @@ func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error
 }
 
 // findModule returns a version of a module to describe, once the tree has it. An empty
-// version is the latest in the tree, or the latest of all if the tree has none. If only
-// the version is missing, findModule returns the module with the error.
+// version is the latest in the tree, or the latest of all if the tree has none. The module is
+// returned with an error too, or nil if the tree has none.
 func (g *Registry) findModule(r *request, version string) (*index.Module, *index.ModuleVersion, error) {
 	m := r.module()
 	found := m.Version(version)
@@ -150,14 +150,10 @@ func (g *Registry) findModule(r *request, version string) (*index.Module, *index
 		_, err := g.offers(r).ModuleVersion(place, version)
 		return err
 	}
-	switch err := g.requireVersion(r, version, found != nil, latest, fetch); {
-	case err == nil:
-		return m, found, nil
-	case errors.Is(err, errPending):
-		return nil, nil, err
-	default:
+	if err := g.requireVersion(r, version, found != nil, latest, fetch); err != nil {
 		return m, nil, err
 	}
+	return m, found, nil
 }
 
 // A modulePackage is the place of a module's package in the tree.

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
@@ -92,7 +91,7 @@ func (g *Registry) answerProviderDownload(w http.ResponseWriter, r *request) err
 
 // findRelease returns a release of a provider to describe, once the tree has a package of
 // it. An empty version is the latest in the tree, or the latest of all if the tree has
-// none. If only the version is missing, findRelease returns the provider with the error.
+// none. The provider is returned with an error too, or nil if the tree has none.
 func (g *Registry) findRelease(r *request, version string) (*index.Provider, *index.Release, error) {
 	p := r.provider()
 	found := p.Release(version)
@@ -108,12 +107,8 @@ func (g *Registry) findRelease(r *request, version string) (*index.Provider, *in
 		return all.Latest().Version, nil
 	}
 	fetch := func(version string) error { return g.offers(r).FetchRelease(place, version) }
-	switch err := g.requireVersion(r, version, found != nil, latest, fetch); {
-	case err == nil:
-		return p, found, nil
-	case errors.Is(err, errPending):
-		return nil, nil, err
-	default:
+	if err := g.requireVersion(r, version, found != nil, latest, fetch); err != nil {
 		return p, nil, err
 	}
+	return p, found, nil
 }

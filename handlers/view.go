@@ -321,8 +321,8 @@ func (v *View) listingID() (id listingID, subject access.Subject, err error) {
 }
 
 // ModuleVersion looks up a version of a module like Module. An empty version is the
-// latest. A version that the tree lacks is not fetched. If only the version is missing,
-// ModuleVersion returns the module with the error.
+// latest. A version that the tree lacks is not fetched. If only the version is missing, or
+// cannot be told yet, ModuleVersion returns the module with the error.
 func (v *View) ModuleVersion(a address.Address, version string) (*index.Module, *index.ModuleVersion, error) {
 	if err := v.resolve(a); err != nil {
 		return nil, nil, err
@@ -356,7 +356,7 @@ func (v *View) ModuleFile(m *index.ModuleVersion, name string) ([]byte, error) {
 
 // ProviderRelease looks up a release of a provider like Provider. An empty version is
 // the latest. A release that the tree lacks is not fetched. If only the release is missing,
-// ProviderRelease returns the provider with the error.
+// or cannot be told yet, ProviderRelease returns the provider with the error.
 func (v *View) ProviderRelease(a address.Address, version string) (*index.Provider, *index.Release, error) {
 	if err := v.resolve(a); err != nil {
 		return nil, nil, err
