@@ -130,7 +130,7 @@ func versionNotFetched(a address.Address, version string, err error) error {
 // Offers.
 func (g *Registry) versionFailed(r *request, err error) error {
 	t, a := &r.target, r.target.Address
-	known := t.IsModule() && r.module() != nil || !t.IsModule() && r.provider() != nil
+	known := r.inTree()
 	if known {
 		a = *r.address
 	}

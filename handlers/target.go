@@ -112,6 +112,15 @@ func (r *request) module() *index.Module {
 	return m
 }
 
+// inTree reports whether the tree has the provider or module that r names, and notes its
+// address.
+func (r *request) inTree() bool {
+	if r.target.IsModule() {
+		return r.module() != nil
+	}
+	return r.provider() != nil
+}
+
 // pending reports whether a part of the target has not been read yet: something that is
 // not found may be there in a moment.
 func (r *request) pending() bool {

@@ -80,8 +80,7 @@ func (g *Registry) answerUsage(w http.ResponseWriter, r *request) error {
 		return unavailable("the counts of downloads have not been read yet: try again in a moment", nil)
 	}
 	of := r.target.resource().Address
-	there := of.IsModule() && r.module() != nil || !of.IsModule() && r.provider() != nil
-	if !there && g.Usage.Downloads(of) == 0 {
+	if !r.inTree() && g.Usage.Downloads(of) == 0 {
 		return g.pendingOrNotFound(w, r)
 	}
 	r.aboutTarget()
