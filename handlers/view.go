@@ -168,9 +168,6 @@ func (v *View) Provider(a address.Address) (*index.Provider, error) {
 	return p, v.complete()
 }
 
-// Private reports whether the result of the last look-up is hidden from some users.
-func (v *View) Private() bool { return v.request.target.private }
-
 // resolve is what all look-ups begin with. What is not there is answered as in a list of versions.
 func (v *View) resolve(a address.Address) error {
 	g, r := v.registry, v.request

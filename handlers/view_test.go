@@ -138,8 +138,8 @@ func TestViewLookups(t *testing.T) {
 				if err != nil {
 					status, _ = handlers.Status(err)
 				}
-				if status != test.status || v.Private() != test.private {
-					t.Errorf("got %d (%v), private %v", status, err, v.Private())
+				if private := v.LinkQuery("", "1.0.0", "archive.zip") != ""; status != test.status || private != test.private {
+					t.Errorf("got %d (%v), private %v", status, err, private)
 				}
 			})
 		})
