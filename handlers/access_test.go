@@ -642,10 +642,7 @@ func TestExistenceTakesTheSameWay(t *testing.T) {
 // the code as times do. It is the minimum of several answers, since pools may be
 // emptied.
 func allocations(g *handlers.Registry, credentials, path string) (float64, int) {
-	r := httptest.NewRequest(http.MethodGet, home+path, nil)
-	if name, value, ok := strings.Cut(credentials, ": "); ok {
-		r.Header.Set(name, value)
-	}
+	r := withHeaders(httptest.NewRequest(http.MethodGet, home+path, nil), credentials)
 	w := &sink{header: make(http.Header)}
 	fewest := math.Inf(1)
 	for range 200 { // under the race detector, pools drop a quarter at random

@@ -96,10 +96,7 @@ func BenchmarkPrivate(b *testing.B) {
 		{"anonymous", "/v1/providers/acme/demo/versions", anonymous},
 	} {
 		b.Run(row.name, func(b *testing.B) {
-			r := httptest.NewRequest(http.MethodGet, home+row.path, nil)
-			if name, value, ok := strings.Cut(row.token, ": "); ok {
-				r.Header.Set(name, value)
-			}
+			r := withHeaders(httptest.NewRequest(http.MethodGet, home+row.path, nil), row.token)
 			w := &sink{header: make(http.Header)}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -42,10 +42,8 @@ func TestWhichFailuresAreLogged(t *testing.T) {
 			}})
 			var log strings.Builder
 			g.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			r := requestFor(http.MethodPut, zipPath).WithContext(ctx)
+			r := withHeaders(requestFor(http.MethodPut, zipPath), publisherOnly).WithContext(ctx)
 			r.Host, r.Body, r.ContentLength = ownHost, io.NopCloser(strings.NewReader("content")), 7
-			name, value, _ := strings.Cut(publisherOnly, ": ")
-			r.Header.Set(name, value)
 			serveRecorded(g, r)
 			if got := strings.Count(log.String(), "request failed"); got != test.logs {
 				t.Errorf("the log has %q", log.String())

@@ -75,10 +75,7 @@ func TestRanges(t *testing.T) {
 			g := registry(snapshot)
 			g.Answered = func(_ *http.Request, e *handlers.Exchange) { told = *e }
 			for _, header := range []string{"", "Range: bytes=5-24", "Range: bytes=0-1,9-12", "Range: bytes=999999-", "Range: none", "If-None-Match: *", `If-Match: "another"`} {
-				r := httptest.NewRequest(http.MethodGet, home+path, nil)
-				name, value, _ := strings.Cut(header, ": ")
-				r.Header.Set(name, value)
-				w := serveRecorded(g, r)
+				w := do(g, http.MethodGet, path, header)
 				if told.Status != w.Code || w.Code < 400 && told.Bytes != int64(w.Body.Len()) {
 					t.Errorf("%s: got %d with %d bytes, reported as %d with %d", header, w.Code, w.Body.Len(), told.Status, told.Bytes)
 				}
@@ -189,15 +186,9 @@ func TestFilesAreOpenedOnlyWhenNeeded(t *testing.T) {
 	}
 }
 
-// do sends a request to a registry with headers given as "Name: value".
+// do sends a request to a registry with headers.
 func do(g *handlers.Registry, method, path string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, home+path, nil)
-	for _, h := range headers {
-		if name, value, ok := strings.Cut(h, ": "); ok {
-			r.Header.Add(name, value)
-		}
-	}
-	return serveRecorded(g, r)
+	return serveRecorded(g, withHeaders(httptest.NewRequest(method, home+path, nil), headers...))
 }
 
 // Every answer tells browsers not to guess another media type.

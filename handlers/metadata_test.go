@@ -215,7 +215,7 @@ func TestWhoManagesWhat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := s.send(withHeader(r, managerOnly)); a.StatusCode != http.StatusCreated {
+		if a := s.send(withHeaders(r, managerOnly)); a.StatusCode != http.StatusCreated {
 			t.Errorf("got %d %s", a.StatusCode, a.body)
 		}
 	})

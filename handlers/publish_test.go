@@ -92,13 +92,8 @@ func publishing(t testing.TB, p handlers.Publisher) *handlers.Registry {
 // sent sends a body to a registry without a network. A Content-Length in the headers
 // becomes the length of the request.
 func sent(g *handlers.Registry, method, path, body string, headers ...string) *httptest.ResponseRecorder {
-	r := requestFor(method, path)
+	r := withHeaders(requestFor(method, path), headers...)
 	r.Host, r.Body, r.ContentLength = ownHost, io.NopCloser(strings.NewReader(body)), int64(len(body))
-	for _, h := range headers {
-		if name, value, ok := strings.Cut(h, ": "); ok {
-			r.Header.Add(name, value)
-		}
-	}
 	return serveRecorded(g, r)
 }
 
@@ -498,7 +493,7 @@ func TestStaging(t *testing.T) {
 	s.rule("no version", func(t *testing.T, s *site) {
 		for _, version := range []string{"..", "1.2.3.4", "v", "1.2.0%20"} {
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
-				a := serveRecorded(g, withHeader(requestFor(method, "/v1/providers/acme/demo/"+version+"/"), publisherOnly))
+				a := serveRecorded(g, withHeaders(requestFor(method, "/v1/providers/acme/demo/"+version+"/"), publisherOnly))
 				mustRefuse(t, answer{a.Result(), a.Body.String()}, http.StatusNotFound)
 			}
 		}
@@ -514,12 +509,6 @@ func TestStaging(t *testing.T) {
 		mustRefuse(t, s.get(releasePath, publisherOnly), http.StatusNotFound)
 		mustRefuse(t, s.do(http.MethodDelete, home+releasePath, publisherOnly), http.StatusNotFound)
 	})
-}
-
-func withHeader(r *http.Request, header string) *http.Request {
-	name, value, _ := strings.Cut(header, ": ")
-	r.Header.Set(name, value)
-	return r
 }
 
 func TestUploadHeader(t *testing.T) {
@@ -762,7 +751,7 @@ func sendOverPipe(h http.Handler, http2 bool, body io.Reader, size int64) (statu
 		return 0, err
 	}
 	r.ContentLength = size
-	a, err := client.RoundTrip(withHeader(r, publisherOnly))
+	a, err := client.RoundTrip(withHeaders(r, publisherOnly))
 	if err != nil {
 		return 0, err
 	}
@@ -886,7 +875,7 @@ func FuzzPublish(f *testing.F) {
 	statuses := []int{200, 201, 204, 304, 400, 401, 403, 404, 405, 422, fallenThrough}
 	f.Fuzz(func(t *testing.T, method, path, field, value string) {
 		*s = shelf{}
-		r := withHeader(requestFor(method, path), publisherOnly)
+		r := withHeaders(requestFor(method, path), publisherOnly)
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader("content")), 7
 		r.Header[http.CanonicalHeaderKey(field)] = []string{value}
 		w := serveRecorded(g, r)

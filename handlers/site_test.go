@@ -139,19 +139,25 @@ type answer struct {
 	body string
 }
 
-// do sends a request with headers given as "Name: value".
+// withHeaders adds headers to a request, which are given as "Name: value". A text without a value
+// adds none.
+func withHeaders(r *http.Request, headers ...string) *http.Request {
+	for _, h := range headers {
+		if name, value, ok := strings.Cut(h, ": "); ok {
+			r.Header.Add(name, value)
+		}
+	}
+	return r
+}
+
+// do sends a request with headers.
 func (s *site) do(method, url string, headers ...string) answer {
 	s.t.Helper()
 	r, err := http.NewRequest(method, url, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, h := range headers {
-		if name, value, ok := strings.Cut(h, ": "); ok {
-			r.Header.Add(name, value)
-		}
-	}
-	return s.send(r)
+	return s.send(withHeaders(r, headers...))
 }
 
 func (s *site) send(r *http.Request) answer {

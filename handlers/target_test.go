@@ -28,9 +28,7 @@ func hostTree(t testing.TB) *indextest.Tree {
 
 // ask sends a request with any Host header, even one that no client sends.
 func ask(g *handlers.Registry, host, path string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, path, nil)
-	r.Host = host
-	return serveRecorded(g, r)
+	return askAs(g, anonymous, host, path)
 }
 
 // versionsIn lists the versions of hostTree that an answer names.
@@ -179,11 +177,8 @@ func TestTheSameVersionTwice(t *testing.T) {
 
 // askAs is ask with an Authorization header.
 func askAs(g *handlers.Registry, credentials, host, path string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(http.MethodGet, path, nil)
+	r := withHeaders(httptest.NewRequest(http.MethodGet, path, nil), credentials)
 	r.Host = host
-	if name, value, ok := strings.Cut(credentials, ": "); ok {
-		r.Header.Set(name, value)
-	}
 	return serveRecorded(g, r)
 }
 

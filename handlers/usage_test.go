@@ -40,18 +40,6 @@ func (empty) Store(context.Context, string, []byte) error     { return nil }
 func (empty) Delete(context.Context, string) error            { return nil }
 func (empty) Lock(context.Context) (unlock func(), err error) { return func() {}, nil }
 
-// request sends a request without a network: the answer has been counted when it returns.
-func request(g *handlers.Registry, method, path string, headers ...string) *httptest.ResponseRecorder {
-	r := httptest.NewRequest(method, path, nil)
-	r.Host = ownHost
-	for _, h := range headers {
-		if name, value, ok := strings.Cut(h, ": "); ok {
-			r.Header.Set(name, value)
-		}
-	}
-	return serveRecorded(g, r)
-}
-
 // downloads returns what has been counted today, as "ADDRESS VERSION PLATFORM COUNT" and
 // "ADDRESS VERSION USER COUNT".
 func downloads(g *handlers.Registry) (lines []string) {
@@ -107,7 +95,7 @@ func TestWhatIsADownload(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			g := counting(registry(snapshot))
-			if a := request(g, test.method, test.path, test.headers...); a.Code != test.status {
+			if a := do(g, test.method, test.path, test.headers...); a.Code != test.status {
 				t.Fatalf("got %d %s", a.Code, a.Body)
 			}
 			if got := strings.Join(downloads(g), ", "); got != test.want {
@@ -127,7 +115,7 @@ func TestWhatIsADownload(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			g := counting(registry(inStore))
 			g.Redirect = time.Minute
-			if a := request(g, "GET", zip, test.headers...); a.Code != 307 {
+			if a := do(g, "GET", zip, test.headers...); a.Code != 307 {
 				t.Fatalf("got %d %s", a.Code, a.Body)
 			}
 			if got := strings.Join(downloads(g), ", "); got != test.want {
@@ -143,13 +131,13 @@ func TestPackagesUnderTheOwnNameAreCountedWithoutIt(t *testing.T) {
 	files.Write("modules/"+ownHost+"/acme/named/aws/1.0.0/main.tf", "# a module")
 	files.Provider(ownHost+"/acme/named", "1.0.0", "linux_amd64")
 	g := counting(registry(scan(t, files)))
-	location := request(g, "GET", "/v1/modules/acme/named/aws/1.0.0/download").Header().Get("X-Terraform-Get")
+	location := do(g, "GET", "/v1/modules/acme/named/aws/1.0.0/download").Header().Get("X-Terraform-Get")
 	url, err := url.Parse(location)
 	if err != nil || !strings.Contains(url.Path, ownHost) {
 		t.Fatalf("the package is at %s, %v", location, err)
 	}
 	for _, path := range []string{url.Path, "/v1/mirror/" + ownHost + "/acme/named/terraform-provider-named_1.0.0_linux_amd64.zip"} {
-		if a := request(g, "GET", path); a.Code != 200 {
+		if a := do(g, "GET", path); a.Code != 200 {
 			t.Fatalf("%s: got %d %s", path, a.Code, a.Body)
 		}
 	}
@@ -166,7 +154,7 @@ func TestFetchedPackagesAreCounted(t *testing.T) {
 	p := pullThrough(t, origin, pull.Policy{}, nil)
 	g := counting(p.registry)
 	for range 2 {
-		if a := request(g, "GET", originPath+"demo/terraform-provider-demo_1.0.0_linux_amd64.zip"); a.Code != 200 {
+		if a := do(g, "GET", originPath+"demo/terraform-provider-demo_1.0.0_linux_amd64.zip"); a.Code != 200 {
 			t.Fatalf("got %d %s", a.Code, a.Body)
 		}
 	}
@@ -208,13 +196,13 @@ func TestUsageIsForThoseWhoMayRead(t *testing.T) {
 	s := serve(t, g)
 	const archive = "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"
 	for _, who := range []string{anonymous, stranger, garbage} {
-		request(g, "GET", archive, who)
-		request(g, "GET", "/v1/modules/acme/vpc/aws/1.0.0/download", who)
+		do(g, "GET", archive, who)
+		do(g, "GET", "/v1/modules/acme/vpc/aws/1.0.0/download", who)
 	}
 	if got := downloads(g); len(got) > 0 {
 		t.Fatalf("counted %v", got)
 	}
-	request(g, "GET", archive, reader)
+	do(g, "GET", archive, reader)
 	for _, test := range []struct {
 		who    string
 		status int
@@ -253,7 +241,7 @@ func TestUsersAreCountedOnRequest(t *testing.T) {
 				"/v1/modules/acme/vpc/aws/1.0.0/download", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/mirror/" + ownHost + "/acme/demo/1.0.0.json",
 				"/v1/modules/open/vpc/aws/1.0.0/download", // public: nobody is asked who they are
 			} {
-				request(g, "GET", path, reader)
+				do(g, "GET", path, reader)
 			}
 			got := downloads(g)
 			slices.Sort(got)
@@ -282,7 +270,7 @@ func TestAllGroupsThatRulesNameAreCounted(t *testing.T) {
 		return access.Subject{ID: "ci", Groups: []string{"news", "team-b", "team-a", "team-b", "builders"}}, nil
 	}
 	g.UsageBy = usage.ByGroup
-	request(g, "GET", "/v1/modules/acme/vpc/aws/1.0.0/download", reader)
+	do(g, "GET", "/v1/modules/acme/vpc/aws/1.0.0/download", reader)
 	got := downloads(g)
 	slices.Sort(got)
 	if want := []string{"acme/vpc/aws 1.0.0 builders 1", "acme/vpc/aws 1.0.0 team-a 1", "acme/vpc/aws 1.0.0 team-b 1"}; !slices.Equal(got, want) {
@@ -306,7 +294,7 @@ func TestManagersNeedNoTokenToSeeUsers(t *testing.T) {
 		g.Usage.Add(usage.Use{Address: parsed, Version: "1.0.0", By: "ci"})
 		for user, want := range map[string]int{"owner": 1, "reader": 0} {
 			var u wire.Usage
-			answer := request(g, "GET", "/v1/modules/"+a+"/usage", "Remote-User: "+user)
+			answer := do(g, "GET", "/v1/modules/"+a+"/usage", "Remote-User: "+user)
 			if err := json.Unmarshal(answer.Body.Bytes(), &u); err != nil || len(u.By) != want {
 				t.Errorf("%s is told of %d users of %s, want %d: %s", user, len(u.By), a, want, answer.Body)
 			}

@@ -19,11 +19,8 @@ import (
 // visit calls see with the view of a request.
 func visit(t testing.TB, g *handlers.Registry, credentials, host string, see func(*handlers.View)) {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r := withHeaders(httptest.NewRequest(http.MethodGet, "/", nil), credentials)
 	r.Host = host
-	if name, value, ok := strings.Cut(credentials, ": "); ok {
-		r.Header.Set(name, value)
-	}
 	if err := g.Visit(r, func(v *handlers.View) error { see(v); return nil }); err != nil {
 		t.Fatal(err)
 	}
