@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -18,15 +17,7 @@ import (
 // path in their path before a request waits for what is read.
 func (p *pulling) starting(path string) {
 	p.t.Helper()
-	blocked := indextest.Gate{Fs: p.tree.Fs, Path: path, Opened: make(chan struct{})}
-	open := sync.OnceFunc(func() { close(blocked.Opened) })
-	o := optionsWith(p.t, p.tree, newKey(p.t))
-	o.Open = indextest.On(p.t, blocked).Open
-	x := index.New(o)
-	x.Start()
-	p.t.Cleanup(func() { x.Close() })
-	p.t.Cleanup(open) // before the index is closed
-	<-x.Ready()
+	x, open := startReading(p.t, options(p.t, p.tree), p.tree, path)
 	p.registry.Snapshot, p.registry.Changed = x.Snapshot, x.Refresh
 	p.registry.Next = func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
 		open()
@@ -106,13 +97,7 @@ func TestLocationOfAModuleThatIsReadSlowly(t *testing.T) {
 	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# here"))
 	options := options(t, o.tree)
 	synctest.Test(t, func(t *testing.T) {
-		blocked, options := indextest.Gate{Fs: o.tree.Fs, Opened: make(chan struct{})}, options
-		options.Open = indextest.On(t, blocked).Open
-		x := index.New(options)
-		x.Start()
-		defer x.Close()
-		defer close(blocked.Opened) // before the index is closed
-		<-x.Ready()
+		x, _ := startReading(t, options, o.tree, "")
 		g.Snapshot, g.Next = x.Snapshot, x.Next
 		w := ask(g, ownHost, originStandIn+"/modules/acme/vpc/aws/1.0.0/download")
 		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {

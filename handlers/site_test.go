@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,6 +66,21 @@ func scanWith(t testing.TB, o index.Options) *index.Snapshot {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// startReading starts an index of a tree, in which no zip with a text in its path can be read before
+// open is called. The end of the test calls it, and closes the index.
+func startReading(t testing.TB, o index.Options, files *indextest.Tree, path string) (x *index.Index, open func()) {
+	t.Helper()
+	gate := indextest.Gate{Fs: files.Fs, Path: path, Opened: make(chan struct{})}
+	open = sync.OnceFunc(func() { close(gate.Opened) })
+	o.Open = indextest.On(t, gate).Open
+	x = index.New(o)
+	x.Start()
+	t.Cleanup(func() { x.Close() })
+	t.Cleanup(open) // before the index is closed
+	<-x.Ready()
+	return x, open
 }
 
 // registry offers one snapshot.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 )
@@ -290,13 +289,7 @@ func TestPendingIsOfTheAddressRequested(t *testing.T) {
 	folders := indextest.New(t)
 	folders.Provider("acme/secret", "1.0.0", "linux_amd64")
 	folders.Provider("secret.example.com/acme/hidden", "1.0.0", "linux_amd64")
-	o, files := options(t, folders), indextest.Gate{Fs: folders.Fs, Opened: make(chan struct{})}
-	o.Open = indextest.On(t, files).Open
-	x := index.New(o)
-	x.Start()
-	defer x.Close()
-	defer close(files.Opened)
-	<-x.Ready()
+	x, _ := startReading(t, options(t, folders), folders, "")
 	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow anonymous read registry.terraform.io", "allow reader read acme")
 	tests := []struct {
 		rule, caller, host, path string

@@ -368,25 +368,14 @@ func TestALookupOfWhatIsNotReadYet(t *testing.T) {
 		}
 	})
 	t.Run("while the release is being read, a look-up waits", func(t *testing.T) {
-		blocked := indextest.Gate{Fs: files.Fs, Path: "demo", Opened: make(chan struct{})}
-		o := options(t, files)
-		o.Open = indextest.On(t, blocked).Open
-		x := index.New(o)
-		x.Start()
-		t.Cleanup(func() { x.Close() })
-		<-x.Ready()
+		x, open := startReading(t, options(t, files), files, "demo")
 		opened := false
 		g := &handlers.Registry{Snapshot: x.Snapshot, Log: l.Log, Next: func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
-			if !opened {
-				opened = true
-				close(blocked.Opened)
-			}
+			opened = true
+			open()
 			return x.Next(ctx, after, wanted...)
 		}}
 		a := serve(t, g).get(provider)
-		if !opened {
-			close(blocked.Opened)
-		}
 		if a.StatusCode != http.StatusOK || !strings.Contains(a.body, "shasums ") || !opened {
 			t.Errorf("got %d %s", a.StatusCode, a.body)
 		}

@@ -61,14 +61,9 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 		{"/v1/mirror/-/acme/large/README.md", http.StatusNotFound, nil},
 	} {
 		t.Run(test.path, func(t *testing.T) {
-			blocked := indextest.Gate{Fs: files.Fs, Path: "large", Opened: make(chan struct{})}
 			o := options(t, files)
-			o.Open, o.Workers = indextest.On(t, blocked).Open, 1
-			x := index.New(o)
-			x.Start()
-			t.Cleanup(func() { x.Close() })
-			defer close(blocked.Opened) // before the index is closed
-			<-x.Ready()
+			o.Workers = 1
+			x, _ := startReading(t, o, files, "large")
 			s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next})
 			a := s.get(test.path)
 			if a.StatusCode != test.status {
@@ -87,14 +82,7 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 func TestRequestsDoNotWaitForever(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/large", "1.0.0", "linux_amd64")
-	blocked := indextest.Gate{Fs: files.Fs, Path: "large", Opened: make(chan struct{})}
-	o := options(t, files)
-	o.Open = indextest.On(t, blocked).Open
-	x := index.New(o)
-	x.Start()
-	t.Cleanup(func() { x.Close() })
-	defer close(blocked.Opened)
-	<-x.Ready()
+	x, _ := startReading(t, options(t, files), files, "large")
 	var waited []index.Selection
 	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
 		if _, limited := ctx.Deadline(); !limited {
@@ -182,13 +170,7 @@ func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
 				continue // fetching a package may take long
 			}
 			synctest.Test(t, func(t *testing.T) {
-				blocked, o := indextest.Gate{Fs: files.Fs, Path: "large", Opened: make(chan struct{})}, o
-				o.Open = indextest.On(t, blocked).Open
-				x := index.New(o)
-				x.Start()
-				defer x.Close()
-				defer close(blocked.Opened) // before the index is closed
-				<-x.Ready()
+				x, _ := startReading(t, o, files, "large")
 				began := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as long as clients wait
 				defer cancel()
@@ -208,14 +190,7 @@ func TestPendingIsPrivate(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
 	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
-	blocked := indextest.Gate{Fs: files.Fs, Path: "1.0.0", Opened: make(chan struct{})}
-	o := options(t, files)
-	o.Open = indextest.On(t, blocked).Open
-	x := index.New(o)
-	x.Start()
-	t.Cleanup(func() { x.Close() })
-	defer close(blocked.Opened) // before the index is closed
-	<-x.Ready()
+	x, _ := startReading(t, options(t, files), files, "1.0.0")
 	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow reader read acme")
 	for _, path := range []string{
 		"/v1/modules/acme/vpc/aws/versions",
@@ -241,13 +216,7 @@ func TestRequestsWaitOnce(t *testing.T) {
 	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, files)
 	synctest.Test(t, func(t *testing.T) {
-		blocked, o := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}, o
-		o.Open = indextest.On(t, blocked).Open
-		x := index.New(o)
-		x.Start()
-		defer x.Close()
-		defer close(blocked.Opened) // before the index is closed
-		<-x.Ready()
+		x, _ := startReading(t, o, files, "")
 		began := time.Now()
 		g := &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: unreachable{hangs: true}}
 		w := serveRecorded(g, httptest.NewRequest(http.MethodGet, originPath+"demo/1.0.0.json", nil))
@@ -269,13 +238,7 @@ func TestRequestsWaitOnceForChecksToo(t *testing.T) {
 		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip?exp=4102444800&sig=" + strings.Repeat("A", 48),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			blocked, o := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}, o
-			o.Open = indextest.On(t, blocked).Open
-			x := index.New(o)
-			x.Start()
-			defer x.Close()
-			defer close(blocked.Opened) // before the index is closed
-			<-x.Ready()
+			x, _ := startReading(t, o, files, "")
 			g := privately(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next}, "allow reader read acme")
 			g.Links.Reload = func() bool { time.Sleep(check); return true }
 			authenticate := g.Authenticate
@@ -296,19 +259,12 @@ func TestRequestsWaitOnceForChecksToo(t *testing.T) {
 func TestRulesAreAskedOnce(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	blocked := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}
-	o := options(t, files)
-	o.Open = indextest.On(t, blocked).Open
-	x := index.New(o)
-	x.Start()
-	t.Cleanup(func() { x.Close() })
-	<-x.Ready()
+	x, open := startReading(t, options(t, files), files, "")
 	asked, waited := 0, 0
 	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow reader read acme")
 	g.Next = func(ctx context.Context, after *index.Snapshot, wanted ...index.Selection) *index.Snapshot {
-		if waited++; waited == 1 {
-			close(blocked.Opened)
-		}
+		waited++
+		open()
 		return x.Next(ctx, after, wanted...)
 	}
 	authenticate := g.Authenticate
@@ -328,14 +284,7 @@ func TestModuleVersionUnderNoHostnameIsPending(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
 	files.Write("modules/"+ownHost+"/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "x"))
-	blocked := indextest.Gate{Fs: files.Fs, Path: "modules/acme/", Opened: make(chan struct{})}
-	o := options(t, files)
-	o.Open = indextest.On(t, blocked).Open
-	x := index.New(o)
-	x.Start()
-	t.Cleanup(func() { x.Close() })
-	defer close(blocked.Opened) // before the index is closed
-	<-x.Ready()
+	x, _ := startReading(t, options(t, files), files, "modules/acme/")
 	const module = "/v1/modules/acme/vpc/aws/"
 	waiting := &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next}
 	if w := ask(waiting, ownHost, module+"2.0.0/archive.zip"); w.Code != http.StatusOK {
@@ -459,12 +408,7 @@ func TestPendingIsUnavailable(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# one"))
-	blocked := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}
-	defer close(blocked.Opened) // before the index is closed
-	x := index.New(options(t, indextest.On(t, blocked)))
-	x.Start()
-	t.Cleanup(func() { x.Close() })
-	<-x.Ready()
+	x, _ := startReading(t, options(t, files), files, "")
 	s := serve(t, registry(x.Snapshot()))
 
 	for _, path := range []string{
@@ -517,13 +461,7 @@ func TestPendingReleaseMayBeSigned(t *testing.T) {
 	before.Close()
 
 	files.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
-	blocked := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}
-	defer close(blocked.Opened) // before the index is closed
-	o.Open = indextest.On(t, blocked).Open
-	x := index.New(o)
-	x.Start()
-	t.Cleanup(func() { x.Close() })
-	<-x.Ready()
+	x, _ := startReading(t, o, files, "")
 	s := serve(t, registry(x.Snapshot()))
 
 	// Clients would choose the older version from a list without the new one.
