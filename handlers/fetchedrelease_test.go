@@ -238,6 +238,7 @@ type releasing struct {
 	pull.Upstream
 	release *upstream.Release
 	fails   error
+	answer  func(address.Platform) (*upstream.Release, error) // in place of release and fails, for a platform
 	fill    func(name string) (*pull.Filled, error)
 }
 
@@ -247,7 +248,10 @@ func (u releasing) Versions(context.Context, address.Address) (pull.Offering, er
 	return pull.Offering{Versions: []wire.ProviderVersion{{Version: u.release.Version}}, Age: time.Second}, u.fails
 }
 
-func (u releasing) ReleaseFor(context.Context, address.Address, string, address.Platform, *index.Release) (*upstream.Release, error) {
+func (u releasing) ReleaseFor(_ context.Context, _ address.Address, _ string, p address.Platform, _ *index.Release) (*upstream.Release, error) {
+	if u.answer != nil {
+		return u.answer(p)
+	}
 	return u.release, u.fails
 }
 
@@ -257,7 +261,7 @@ func (u releasing) MayHaveMore(_ address.Address, present *index.Release) bool {
 
 func (u releasing) Available(context.Context, address.Address, string, *index.Release) (list []wire.Archive, complete bool, err error) {
 	for _, p := range u.release.Packages {
-		list = append(list, wire.Archive{Platform: p.Platform, URL: p.Name})
+		list = append(list, wire.Archive{Platform: p.Platform, URL: p.Name, Hashes: []string{p.SHA256.ZH()}})
 	}
 	return list, true, u.fails
 }
@@ -380,16 +384,6 @@ func TestStandInOfPlatformsThatAreAdded(t *testing.T) {
 	}
 }
 
-// An answering is a releasing whose answers about the release are made one by one.
-type answering struct {
-	releasing
-	answer func(address.Platform) (*upstream.Release, error)
-}
-
-func (u answering) ReleaseFor(_ context.Context, _ address.Address, _ string, p address.Platform, _ *index.Release) (*upstream.Release, error) {
-	return u.answer(p)
-}
-
 // The registry signs a release in the tree without SHA256SUMS, and the origin has it signed by
 // its publisher. All documents of an installation are of one of them, whichever can be had.
 func TestDocumentsOfOneInstallationHaveOneIssuer(t *testing.T) {
@@ -404,7 +398,7 @@ func TestDocumentsOfOneInstallationHaveOneIssuer(t *testing.T) {
 	// standIn returns a registry whose origin fails while it is down.
 	standIn := func(t *testing.T, down *bool) *handlers.Registry {
 		g := registry(snapshot)
-		g.Upstream = answering{releasing{release: release}, func(address.Platform) (*upstream.Release, error) {
+		g.Upstream = releasing{release: release, answer: func(address.Platform) (*upstream.Release, error) {
 			if *down {
 				return nil, upstream.ErrTimeout
 			}
@@ -481,7 +475,7 @@ func TestPackagesOfTheTreeWithANewKeyOfTheOrigin(t *testing.T) {
 	signRelease(t, extended, after)
 	slow := false
 	g := registry(scan(t, files))
-	g.Upstream = answering{releasing{release: extended}, func(p address.Platform) (*upstream.Release, error) {
+	g.Upstream = releasing{release: extended, answer: func(p address.Platform) (*upstream.Release, error) {
 		switch {
 		case p.OS == "linux":
 			return kept, nil

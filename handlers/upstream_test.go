@@ -283,7 +283,7 @@ func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
 	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
 	snapshot := scan(t, files)
 	synctest.Test(t, func(t *testing.T) {
-		g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: hanging{}}
+		g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: failing{fail: hang}}
 		for _, path := range []string{"demo/index.json", "demo/1.0.0.json"} {
 			began := time.Now()
 			w := ask(g, ownHost, originPath+path)
@@ -294,19 +294,41 @@ func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
 	})
 }
 
-// hanging is an upstream that never answers. A real one would need real seconds.
-type hanging struct{ pull.Upstream }
-
-func (hanging) Mirrors(address.Address) bool { return true }
-
-func (hanging) Versions(ctx context.Context, _ address.Address) (pull.Offering, error) {
-	<-ctx.Done()
-	return pull.Offering{}, ctx.Err()
+// failing is an upstream whose origin gives nothing.
+type failing struct {
+	pull.Upstream
+	fail func(context.Context) error // is not nil
 }
 
-func (hanging) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, bool, error) {
+// hang is the failure of an origin that never answers. A real one would need real seconds.
+func hang(ctx context.Context) error {
 	<-ctx.Done()
-	return nil, false, ctx.Err()
+	return ctx.Err()
+}
+
+// failWith is the failure of an origin that answers at once.
+func failWith(err error) func(context.Context) error {
+	return func(context.Context) error { return err }
+}
+
+func (failing) Mirrors(address.Address) bool { return true }
+
+func (failing) MayHaveMore(address.Address, *index.Release) bool { return false }
+
+func (u failing) Versions(ctx context.Context, _ address.Address) (pull.Offering, error) {
+	return pull.Offering{}, u.fail(ctx)
+}
+
+func (u failing) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, bool, error) {
+	return nil, false, u.fail(ctx)
+}
+
+func (u failing) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
+	return u.Fill(ctx, a, name, present)
+}
+
+func (u failing) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*pull.Filled, error) {
+	return nil, u.fail(ctx)
 }
 
 // If the origin fails, packages in the tree are still offered, and the answers for all
@@ -368,38 +390,13 @@ func TestPullThroughAsksRulesFirst(t *testing.T) {
 	}
 }
 
-// crowded is an upstream with too many requests, and records the client.
-type crowded struct {
-	pull.Upstream
-	client string
-}
-
-var errCrowded = &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
-
-func (*crowded) Mirrors(address.Address) bool { return true }
-
-func (u *crowded) Versions(ctx context.Context, _ address.Address) (pull.Offering, error) {
-	u.client = upstream.ClientOf(ctx)
-	return pull.Offering{}, errCrowded
-}
-
-func (u *crowded) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, bool, error) {
-	u.client = upstream.ClientOf(ctx)
-	return nil, false, errCrowded
-}
-
-func (u *crowded) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
-	return u.Fill(ctx, a, name, present)
-}
-
-func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*pull.Filled, error) {
-	u.client = upstream.ClientOf(ctx)
-	return nil, errCrowded
-}
-
 // An upstream is told which client asks, and ErrBusy is a 503 with Retry-After.
 func TestPullThroughKnowsItsClients(t *testing.T) {
-	snapshot, u := scan(t, indextest.New(t)), new(crowded)
+	snapshot, client := scan(t, indextest.New(t)), ""
+	crowded := failing{fail: func(ctx context.Context) error {
+		client = upstream.ClientOf(ctx)
+		return &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
+	}}
 	for _, test := range []struct {
 		rule string
 		tell func(*http.Request) string
@@ -409,47 +406,22 @@ func TestPullThroughKnowsItsClients(t *testing.T) {
 		{"the address that a proxy tells", func(r *http.Request) string { return r.Header.Get("X-Client") }, "198.51.100.7"},
 		{"a proxy that tells nothing", func(*http.Request) string { return "" }, "192.0.2.1"},
 	} {
-		g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: u, ClientAddress: test.tell}
+		g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: crowded, ClientAddress: test.tell}
 		for _, file := range []string{"index.json", "1.0.0.json", "terraform-provider-demo_1.0.0_linux_amd64.zip"} {
 			r := httptest.NewRequest(http.MethodGet, "https://registry.example.com"+originPath+"demo/"+file, nil)
 			r.RemoteAddr = "192.0.2.1:1234"
 			r.Header.Set("X-Client", "198.51.100.7")
 			w := httptest.NewRecorder()
-			u.client = ""
+			client = ""
 			g.ServeHTTP(w, r)
-			if u.client != test.want {
-				t.Errorf("%s, %s: the client is %q", test.rule, file, u.client)
+			if client != test.want {
+				t.Errorf("%s, %s: the client is %q", test.rule, file, client)
 			}
 			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
 				t.Errorf("%s: got %d %v", file, w.Code, w.Header())
 			}
 		}
 	}
-}
-
-// grown is an upstream that has one more platform of a release.
-type grown struct {
-	pull.Upstream
-	more  bool // than the tree
-	fails error
-}
-
-func (grown) Mirrors(address.Address) bool { return true }
-
-func (u grown) MayHaveMore(_ address.Address, present *index.Release) bool {
-	return u.more && present.Package("linux", "amd64") != nil && present.Package("darwin", "arm64") == nil
-}
-
-func (grown) Available(context.Context, address.Address, string, *index.Release) ([]wire.Archive, bool, error) {
-	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, true, nil
-}
-
-func (u grown) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
-	return u.Fill(ctx, a, name, present)
-}
-
-func (u grown) Fill(context.Context, address.Address, string, *index.Provider) (*pull.Filled, error) {
-	return nil, u.fails
 }
 
 // A release that is complete by its SHA256SUMS is offered with the platforms that the
@@ -459,8 +431,9 @@ func TestPullThroughOfPlatformsThatAreAdded(t *testing.T) {
 	files := indextest.New(t).Keys(originHost+"/acme", publisher)
 	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
 	snapshot := scan(t, files)
-	for _, more := range []bool{false, true} {
-		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{more: more}})
+	for _, release := range []*upstream.Release{new(upstream.Release), unsignedRelease(t, indextest.New(t))} {
+		more := len(release.Packages) > 1
+		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: releasing{release: release}})
 		got := s.hashes(originPath + "demo/1.0.0.json")
 		if len(got["linux_amd64"]) != 2 || (len(got["darwin_arm64"]) == 1) != more {
 			t.Errorf("more: %v, got %v", more, got)
@@ -482,7 +455,7 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 		{pull.ErrUnlisted, "its origin does not list it"},
 		{pull.ErrTooYoung, "published too recently"},
 	} {
-		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{fails: test.fails}})
+		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: failing{fail: failWith(test.fails)}})
 		a := s.get(originPath + "demo/terraform-provider-demo_1.0.0_plan9_386.zip")
 		mustRefuse(t, a, http.StatusNotFound)
 		if !strings.Contains(a.body, test.says) {

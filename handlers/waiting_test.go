@@ -17,9 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/pull"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // On a cold start, the requested packages are read first, and the request waits for
@@ -119,43 +117,6 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 	}
 }
 
-// unreachable is an upstream whose origin cannot be reached. It fails, or hangs as
-// behind some firewalls.
-type unreachable struct {
-	pull.Upstream
-	hangs bool
-}
-
-func (u unreachable) fail(ctx context.Context) error {
-	if u.hangs {
-		<-ctx.Done()
-		return ctx.Err()
-	}
-	return upstream.ErrTimeout
-}
-
-func (unreachable) Mirrors(address.Address) bool { return true }
-
-func (u unreachable) Versions(ctx context.Context, _ address.Address) (pull.Offering, error) {
-	return pull.Offering{}, u.fail(ctx)
-}
-
-func (u unreachable) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, bool, error) {
-	return nil, false, u.fail(ctx)
-}
-
-func (unreachable) MayHaveMore(address.Address, *index.Release) bool {
-	return false
-}
-
-func (u unreachable) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
-	return u.Fill(ctx, a, name, present)
-}
-
-func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*pull.Filled, error) {
-	return nil, u.fail(ctx)
-}
-
 // Requests also wait for unread packages in a mirror's tree, even if its origin cannot
 // be reached.
 func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
@@ -165,8 +126,8 @@ func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
 	o := options(t, files)
 	o.Workers = 1
 	for _, path := range []string{"demo/index.json", "demo/1.0.0.json", "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"} {
-		for _, hangs := range []bool{false, true} {
-			if hangs && strings.HasSuffix(path, ".zip") {
+		for rule, fail := range map[string]func(context.Context) error{"fails": failWith(upstream.ErrTimeout), "hangs": hang} {
+			if rule == "hangs" && strings.HasSuffix(path, ".zip") {
 				continue // fetching a package may take long
 			}
 			synctest.Test(t, func(t *testing.T) {
@@ -175,9 +136,9 @@ func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as long as clients wait
 				defer cancel()
 				r := httptest.NewRequestWithContext(ctx, http.MethodGet, originPath+path, nil)
-				w := serveRecorded(&handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: unreachable{hangs: hangs}}, r)
+				w := serveRecorded(&handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: failing{fail: fail}}, r)
 				if w.Code != http.StatusOK || time.Since(began) > handlers.Patience {
-					t.Errorf("%s, with an origin that hangs %v: got %d after %s: %s", path, hangs, w.Code, time.Since(began), w.Body)
+					t.Errorf("%s, with an origin that %s: got %d after %s: %s", path, rule, w.Code, time.Since(began), w.Body)
 				}
 			})
 		}
@@ -218,7 +179,7 @@ func TestRequestsWaitOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x, _ := startReading(t, o, files, "")
 		began := time.Now()
-		g := &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: unreachable{hangs: true}}
+		g := &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: failing{fail: hang}}
 		w := serveRecorded(g, httptest.NewRequest(http.MethodGet, originPath+"demo/1.0.0.json", nil))
 		if w.Code != http.StatusServiceUnavailable || time.Since(began) != handlers.Patience {
 			t.Errorf("got %d after %s: %s", w.Code, time.Since(began), w.Body)
