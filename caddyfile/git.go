@@ -35,15 +35,10 @@ func git(d *caddyfile.Dispenser, h *module.Handler) error {
 			}
 			g.Hosts = append(g.Hosts, host)
 		case "private":
-			hosts := d.RemainingArgs()
-			if len(hosts) == 0 {
-				return d.ArgErr()
+			if err := addWords(d, &g.Private); err != nil {
+				return err
 			}
-			g.Private = append(g.Private, hosts...)
 		case "poll":
-			if g.Poll != 0 {
-				return d.Err("poll is already specified")
-			}
 			if err := positiveDuration(d, &g.Poll); err != nil {
 				return err
 			}

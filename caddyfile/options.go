@@ -123,14 +123,17 @@ func setText(d *caddyfile.Dispenser, field *string) error {
 	return nil
 }
 
-func hostname(d *caddyfile.Dispenser, h *module.Handler) error {
-	names := d.RemainingArgs()
-	if len(names) == 0 {
+// addWords adds the arguments of a word, which may be repeated, to a list.
+func addWords(d *caddyfile.Dispenser, list *[]string) error {
+	words := d.RemainingArgs()
+	if len(words) == 0 {
 		return d.ArgErr()
 	}
-	h.Hostnames = append(h.Hostnames, names...)
+	*list = append(*list, words...)
 	return nil
 }
+
+func hostname(d *caddyfile.Dispenser, h *module.Handler) error { return addWords(d, &h.Hostnames) }
 
 func signingKey(d *caddyfile.Dispenser, h *module.Handler) error {
 	args := d.RemainingArgs()
@@ -202,9 +205,12 @@ func duration(field func(*module.Handler) *caddy.Duration) func(*caddyfile.Dispe
 	return func(d *caddyfile.Dispenser, h *module.Handler) error { return positiveDuration(d, field(h)) }
 }
 
-// positiveSize parses an option with one argument, a number of bytes such as 500GiB.
+// positiveSize parses a word with one argument, a number of bytes such as 500GiB, which may stand once.
 func positiveSize(d *caddyfile.Dispenser, into *int64) error {
 	name, value := d.Val(), ""
+	if *into != 0 {
+		return d.Errf("%s is already specified", name)
+	}
 	if !d.AllArgs(&value) {
 		return d.ArgErr()
 	}
@@ -216,9 +222,12 @@ func positiveSize(d *caddyfile.Dispenser, into *int64) error {
 	return nil
 }
 
-// positiveDuration parses an option with one argument, a duration.
+// positiveDuration parses a word with one argument, a duration, which may stand once.
 func positiveDuration(d *caddyfile.Dispenser, into *caddy.Duration) error {
 	name, value := d.Val(), ""
+	if *into != 0 {
+		return d.Errf("%s is already specified", name)
+	}
 	if !d.AllArgs(&value) {
 		return d.ArgErr()
 	}

@@ -23,16 +23,10 @@ func publish(d *caddyfile.Dispenser, h *module.Handler) error {
 		sizes := map[string]*int64{"max_size": &p.MaxSize, "max_staged": &p.MaxStaged, "max_staged_each": &p.MaxStagedEach}
 		switch word := d.Val(); word {
 		case "max_size", "max_staged", "max_staged_each":
-			if *sizes[word] != 0 {
-				return d.Errf("%s is already specified", word)
-			}
 			if err := positiveSize(d, sizes[word]); err != nil {
 				return err
 			}
 		case "staging":
-			if p.Staging != 0 {
-				return d.Errf("%s is already specified", word)
-			}
 			if err := positiveDuration(d, &p.Staging); err != nil {
 				return err
 			}

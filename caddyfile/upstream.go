@@ -37,22 +37,14 @@ func upstream(d *caddyfile.Dispenser, h *module.Handler) error {
 				return err
 			}
 		case lists[word] != nil:
-			words := d.RemainingArgs()
-			if len(words) == 0 {
-				return d.ArgErr()
+			if err := addWords(d, lists[word]); err != nil {
+				return err
 			}
-			*lists[word] = append(*lists[word], words...)
 		case durations[word] != nil:
-			if *durations[word] != 0 {
-				return d.Errf("%s is already specified", word)
-			}
 			if err := positiveDuration(d, durations[word]); err != nil {
 				return err
 			}
 		case sizes[word] != nil:
-			if *sizes[word] != 0 {
-				return d.Errf("%s is already specified", word)
-			}
 			if err := positiveSize(d, sizes[word]); err != nil {
 				return err
 			}

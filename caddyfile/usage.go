@@ -24,9 +24,6 @@ func usage(d *caddyfile.Dispenser, h *module.Handler) error {
 				return err
 			}
 		case "keep":
-			if u.Keep != 0 {
-				return d.Errf("%s is already specified", word)
-			}
 			if err := positiveDuration(d, &u.Keep); err != nil {
 				return err
 			}
