@@ -91,8 +91,3 @@ func seekRule(d *caddyfile.Dispenser, number int) *caddyfile.Dispenser {
 	}
 	return d
 }
-
-func login(d *caddyfile.Dispenser, h *module.Handler) error {
-	h.Login = new(module.Login)
-	return h.Login.UnmarshalCaddyfile(d)
-}

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
@@ -209,7 +207,7 @@ func (l *Login) validate() error {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
 	}
-	if err := validateLoginPorts(l.Ports); err != nil {
+	if err := l.CheckPorts(); err != nil {
 		return err
 	}
 	for _, scope := range l.Scopes {
@@ -240,16 +238,16 @@ func validateEndpoint(s string) error {
 	return err
 }
 
-// validateLoginPorts accepts ports that all clients accept and can use: they choose
-// ports from the lowest to the one below the highest (checklist 99).
-func validateLoginPorts(ports []int) error {
-	if len(ports) == 0 {
+// CheckPorts accepts ports that all clients accept and can use: they choose ports from the
+// lowest to the one below the highest (checklist 99).
+func (l *Login) CheckPorts() error {
+	if len(l.Ports) == 0 {
 		return nil
 	}
-	if len(ports) != 2 {
-		return fmt.Errorf("ports: there are %d: give two, the lowest and the highest", len(ports))
+	if len(l.Ports) != 2 {
+		return fmt.Errorf("ports: there are %d: give two, the lowest and the highest", len(l.Ports))
 	}
-	low, high := ports[0], ports[1]
+	low, high := l.Ports[0], l.Ports[1]
 	switch {
 	case low < 1024 || high > 65535:
 		return fmt.Errorf("ports: %d and %d are not both between 1024 and 65535", low, high)
@@ -265,77 +263,4 @@ func isScope(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(c rune) bool {
 		return c <= ' ' || c > '~' || c == '"' || c == '\\'
 	})
-}
-
-// UnmarshalCaddyfile sets up the login from Caddyfile tokens. The current token is the
-// name of the option. Syntax:
-//
-//	login {
-//	    client <id>
-//	    secret <secret>
-//	    issuer <url>
-//	    authz  <url>
-//	    token  <url>
-//	    ports  <min> <max>
-//	    scopes <scope...>
-//	}
-//
-// The option scopes may be repeated; the lists add up.
-func (l *Login) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	if d.NextArg() {
-		return d.Errf("unexpected argument '%s': login has a block", d.Val())
-	}
-	texts := map[string]*string{"client": &l.Client, "secret": &l.Secret, "issuer": &l.Issuer, "authz": &l.Authz, "token": &l.Token}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		name := d.Val()
-		switch text := texts[name]; {
-		case text != nil && *text != "", name == "ports" && l.Ports != nil:
-			return d.Errf("%s is already specified", name)
-		case text != nil:
-			if !d.AllArgs(text) {
-				return d.ArgErr()
-			}
-			if *text == "" {
-				return d.Errf("%s is empty", name)
-			}
-		case name == "ports":
-			if err := l.unmarshalPorts(d); err != nil {
-				return err
-			}
-		case name == "scopes":
-			scopes := d.RemainingArgs()
-			if len(scopes) == 0 {
-				return d.ArgErr()
-			}
-			l.Scopes = append(l.Scopes, scopes...)
-		default:
-			return d.Errf("unrecognized subdirective '%s', the allowed ones are: client, secret, issuer, authz, token, ports, scopes", name)
-		}
-		if d.NextBlock(d.Nesting()) {
-			return d.Errf("%s does not have a block", name)
-		}
-	}
-	if l.Client == "" {
-		return d.Err("the client is missing: add 'client <id>' to the block of login, with the ID of the OAuth client")
-	}
-	return nil
-}
-
-func (l *Login) unmarshalPorts(d *caddyfile.Dispenser) error {
-	args := d.RemainingArgs()
-	if len(args) != 2 {
-		return d.Err("ports takes two numbers, the lowest and the highest")
-	}
-	l.Ports = make([]int, len(args))
-	for i, arg := range args {
-		port, err := strconv.Atoi(arg)
-		if err != nil {
-			return d.Errf("ports: '%s' is not a number", arg)
-		}
-		l.Ports[i] = port
-	}
-	if err := validateLoginPorts(l.Ports); err != nil {
-		return d.WrapErr(err)
-	}
-	return nil
 }

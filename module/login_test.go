@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc/oidctest"
@@ -212,82 +210,6 @@ func TestLoginOptions(t *testing.T) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			case strings.Contains(err.Error(), "secret"):
 				t.Errorf("error %q has the password in it", err)
-			}
-		})
-	}
-}
-
-// loginTokens returns a dispenser at the word login, in the block of the registry.
-func loginTokens(t *testing.T, text string) *caddyfile.Dispenser {
-	t.Helper()
-	d := caddyfile.NewTestDispenser("terraform_registry {\n" + text + "\n}")
-	d.Next()
-	if !d.NextBlock(0) || d.Val() != "login" {
-		t.Fatalf("the dispenser is at %q", d.Val())
-	}
-	return d
-}
-
-func TestLoginUnmarshalCaddyfile(t *testing.T) {
-	d := loginTokens(t, `login {
-		client cli
-		issuer https://issuer.example.com
-		authz  /authorize
-		token  /token
-		ports  20000 20010
-		scopes openid registry
-		scopes email
-	}
-	links 15m`)
-	var l Login
-	if err := l.UnmarshalCaddyfile(d); err != nil {
-		t.Fatal(err)
-	}
-	want := Login{
-		Client: "cli",
-		Issuer: "https://issuer.example.com",
-		Authz:  "/authorize",
-		Token:  "/token",
-		Ports:  []int{20000, 20010},
-		Scopes: []string{"openid", "registry", "email"},
-	}
-	if !reflect.DeepEqual(l, want) {
-		t.Errorf("got %+v, want %+v", l, want)
-	}
-	if !d.NextBlock(0) || d.Val() != "links" {
-		t.Errorf("the next token is %q, want the next option", d.Val())
-	}
-}
-
-func TestLoginUnmarshalCaddyfileRefuses(t *testing.T) {
-	tests := []struct{ rule, text, want string }{
-		{"an argument", "login cli", "unexpected argument 'cli'"},
-		{"no block", "login", "the client is missing"},
-		{"no client", "login {\nauthz /a\n}", "the client is missing"},
-		{"an unknown option", "login {\nport 1\n}", "unrecognized subdirective 'port', the allowed ones are: client,"},
-		{"a client without ID", "login {\nclient\n}", "wrong argument count"},
-		{"an empty client", "login {\nclient \"\"\n}", "client is empty"},
-		{"two clients in a line", "login {\nclient a b\n}", "wrong argument count"},
-		{"two clients", "login {\nclient a\nclient b\n}", "client is already specified"},
-		{"two issuers", "login {\nissuer https://a\nissuer https://b\n}", "issuer is already specified"},
-		{"two authz", "login {\nauthz /a\nauthz /b\n}", "authz is already specified"},
-		{"two tokens", "login {\ntoken /a\ntoken /b\n}", "token is already specified"},
-		{"two lines of ports", "login {\nports 10000 10010\nports 10000 10010\n}", "ports is already specified"},
-		{"one port", "login {\nports 10000\n}", "ports takes two numbers"},
-		{"a range of ports", "login {\nports 10000-10010\n}", "ports takes two numbers"},
-		{"ports by name", "login {\nports low high\n}", "'low' is not a number"},
-		{"equal ports", "login {\nports 10000 10000\n}", "10000 is not lower than 10000"},
-		{"no scopes", "login {\nscopes\n}", "wrong argument count"},
-		{"an option with a block", "login {\nscopes a {\nb\n}\n}", "scopes does not have a block"},
-	}
-	for _, test := range tests {
-		t.Run(test.rule, func(t *testing.T) {
-			err := new(Login).UnmarshalCaddyfile(loginTokens(t, test.text))
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Fatalf("got error %v, want one with %q", err, test.want)
-			}
-			if !strings.Contains(err.Error(), "at Testfile:") {
-				t.Errorf("error %q does not have the position", err)
 			}
 		})
 	}
