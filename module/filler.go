@@ -173,22 +173,26 @@ func (p *pooledFiller) await(ctx context.Context, a address.Address, version str
 	return app.awaitRecord(ctx, from, a, version, on)
 }
 
-// digests returns the digests of the indexes of the tree.
-func (p *pooledFiller) digests() []*index.Digests {
+// indexes returns the indexes of the tree.
+func (p *pooledFiller) indexes() []*index.Index {
 	app, from := p.served()
 	if app == nil {
 		return nil
 	}
-	return app.digests(from)
+	return app.indexesOf(from)
+}
+
+// digests returns the digests of the indexes of the tree.
+func (p *pooledFiller) digests() (digests []*index.Digests) {
+	for _, x := range p.indexes() {
+		digests = append(digests, x.Digests())
+	}
+	return digests
 }
 
 // snapshots returns the latest snapshots of the tree; those of indexes that have none yet are nil.
 func (p *pooledFiller) snapshots() (latest []*index.Snapshot) {
-	app, from := p.served()
-	if app == nil {
-		return nil
-	}
-	for _, x := range app.indexesOf(from) {
+	for _, x := range p.indexes() {
 		latest = append(latest, x.Snapshot())
 	}
 	return latest

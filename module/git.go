@@ -152,12 +152,3 @@ func (p *pooledFiller) tellNext(a address.Address) {
 		}
 	}
 }
-
-// indexes returns the indexes of the tree.
-func (p *pooledFiller) indexes() []*index.Index {
-	app, from := p.served()
-	if app == nil {
-		return nil
-	}
-	return app.indexesOf(from)
-}

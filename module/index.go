@@ -194,14 +194,6 @@ func (a *App) indexesOf(from source.Source) (indexes []*index.Index) {
 	return indexes
 }
 
-// digests returns the digests of the indexes of a tree.
-func (a *App) digests(from source.Source) (digests []*index.Digests) {
-	for _, x := range a.indexesOf(from) {
-		digests = append(digests, x.Digests())
-	}
-	return digests
-}
-
 // announce tells other instances to look at the whole tree of an index.
 func (a *App) announce(x *index.Index) {
 	a.mutex.Lock()
