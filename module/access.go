@@ -198,7 +198,9 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 	}
 	var unavailable error
 	for _, a := range h.authenticators {
-		user, ok, err := a.Authenticate(discardedWriter{}, r)
+		// The registry writes the answer, which must not have the challenge of one provider if
+		// another one authenticates the client.
+		user, ok, err := a.Authenticate(headerWriter{make(http.Header)}, r)
 		if ok {
 			h.noteOutage(nil)
 			return h.subjectOfUser(repl, user), nil
@@ -268,11 +270,9 @@ func setUser(repl *caddy.Replacer, user caddyauth.User) {
 	}
 }
 
-// discardedWriter is passed to authentication providers. The registry writes the
-// answer, and the answer must not have the challenge of one provider if another one
-// authenticates the client.
-type discardedWriter struct{}
+// A headerWriter is passed to authentication providers. It keeps the header of their answers.
+type headerWriter struct{ header http.Header }
 
-func (discardedWriter) Header() http.Header         { return make(http.Header) }
-func (discardedWriter) Write(p []byte) (int, error) { return len(p), nil }
-func (discardedWriter) WriteHeader(int)             {}
+func (w headerWriter) Header() http.Header         { return w.header }
+func (w headerWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (w headerWriter) WriteHeader(int)             {}

@@ -106,7 +106,7 @@ func (u *UI) readLogo() (*assets.Logo, error) {
 // header of a 401, such as the request of `http_basic` for a user name and password.
 func (h *Handler) challenge(header http.Header, r *http.Request) {
 	for _, a := range h.authenticators {
-		offer := offeredHeader{make(http.Header)}
+		offer := headerWriter{make(http.Header)}
 		if _, known, _ := a.Authenticate(offer, r); known { // a failure has been logged
 			continue
 		}
@@ -120,13 +120,6 @@ func (h *Handler) challenge(header http.Header, r *http.Request) {
 
 // maxUIName is the length of the registry's name on the pages.
 const maxUIName = 60
-
-// An offeredHeader is a writer for an authentication provider. Only the header counts.
-type offeredHeader struct{ header http.Header }
-
-func (o offeredHeader) Header() http.Header         { return o.header }
-func (o offeredHeader) Write(p []byte) (int, error) { return len(p), nil }
-func (o offeredHeader) WriteHeader(int)             {}
 
 // validate checks the path of the pages, their name and their links.
 func (u *UI) validate(prefix string) error {
