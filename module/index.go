@@ -210,11 +210,18 @@ func (a *App) ByRoot() map[string]*index.Index {
 	defer a.mutex.Unlock()
 	found := make(map[string]*index.Index, len(a.indexes))
 	for _, key := range slices.SortedFunc(maps.Keys(a.indexes), indexKey.compare) {
-		root := key.source.Directories.Root
-		for n := 2; found[root] != nil; n++ {
-			root = fmt.Sprintf("%s#%d", key.source.Directories.Root, n)
-		}
-		found[root] = a.indexes[key].Index
+		found[unusedName(key.source.Directories.Root, found)] = a.indexes[key].Index
 	}
 	return found
+}
+
+// unusedName returns a name with a number after it if there is something of that name: `/srv#2`.
+func unusedName[T any](name string, named map[string]T) string {
+	numbered := name
+	for n := 2; ; n++ {
+		if _, used := named[numbered]; !used {
+			return numbered
+		}
+		numbered = fmt.Sprintf("%s#%d", name, n)
+	}
 }

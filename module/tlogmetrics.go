@@ -1,8 +1,6 @@
 package module
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
@@ -20,14 +18,11 @@ var (
 // collectTlogs adds the metrics of all logs.
 func (a *App) collectTlogs(gauge func(d *prometheus.Desc, value float64, labels ...string)) {
 	a.logging.Lock()
-	logs := make(map[string]*pooledTlog, len(a.logs))
+	logs, seen := make(map[string]*pooledTlog, len(a.logs)), make(map[*pooledTlog]bool)
 	for _, t := range a.logged { // in the order of the configuration
-		p, folder := a.logs[t.key], t.key.folder
-		for n := 2; logs[folder] != nil && logs[folder] != p; n++ {
-			folder = fmt.Sprintf("%s#%d", t.key.folder, n)
-		}
-		if p != nil {
-			logs[folder] = p
+		if p := a.logs[t.key]; p != nil && !seen[p] {
+			seen[p] = true
+			logs[unusedName(t.key.folder, logs)] = p
 		}
 	}
 	a.logging.Unlock()

@@ -154,12 +154,8 @@ func describeUsage(r *http.Request, app *App) (any, error) {
 	app.mutex.Lock()
 	counters := make(map[string]*usage.Counter)
 	for _, key := range slices.SortedFunc(maps.Keys(app.usage), func(a, b usageKey) int { return strings.Compare(a.identity, b.identity) }) {
-		name := key.root
-		for n := 2; counters[name] != nil; n++ { // as of indexes: other folders of the same root
-			name = fmt.Sprintf("%s#%d", key.root, n)
-		}
 		if root == "" || root == key.root {
-			counters[name] = app.usage[key].Counter
+			counters[unusedName(key.root, counters)] = app.usage[key].Counter // as of indexes: other folders of the same root
 		}
 	}
 	app.mutex.Unlock()
