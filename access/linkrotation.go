@@ -30,10 +30,6 @@ const (
 	// linkKeysTimeout is how long loading at the start and rotating may take: another
 	// instance may hold the lock.
 	linkKeysTimeout = 2 * time.Minute
-
-	// linkKeysUnlock is how long releasing the lock may take after that, and so how long
-	// Close may have to wait. An abandoned lock expires.
-	linkKeysUnlock = 5 * time.Second
 )
 
 // A LinkKeyStore stores the document with the link keys of all instances of a
@@ -47,11 +43,8 @@ type LinkKeyStore interface {
 	Store(ctx context.Context, document []byte) error
 
 	// Lock acquires the lock that instances hold while they replace the document.
-	// An abandoned lock expires.
-	Lock(ctx context.Context) error
-
-	// Unlock releases the lock.
-	Unlock(ctx context.Context) error
+	// An abandoned lock expires. Close may have to wait for unlock, which returns within seconds.
+	Lock(ctx context.Context) (unlock func(), err error)
 }
 
 // RotatingLinkKeys are the link keys in a store: all instances that share it sign
@@ -252,16 +245,11 @@ func (k *RotatingLinkKeys) load(ctx context.Context) (*LinkKeys, error) {
 // renew generates, replaces or rotates the keys in the store, unless another instance
 // was first.
 func (k *RotatingLinkKeys) renew(ctx context.Context) (*LinkKeys, error) {
-	if err := k.store.Lock(ctx); err != nil {
+	unlock, err := k.store.Lock(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("locking them: %w", err)
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), linkKeysUnlock)
-		defer cancel()
-		if err := k.store.Unlock(ctx); err != nil {
-			k.logger.Warn("unlocking the keys of signed links", "error", err.Error())
-		}
-	}()
+	defer unlock()
 	keys, err := k.load(ctx)
 	damage, now := err, k.now()
 	switch cached := k.cached.Load(); {

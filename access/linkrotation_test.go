@@ -569,19 +569,14 @@ func (s *sharedStore) Store(ctx context.Context, document []byte) error {
 	return nil
 }
 
-func (s *sharedStore) Lock(ctx context.Context) error {
+func (s *sharedStore) Lock(ctx context.Context) (unlock func(), err error) {
 	if err := s.begin(ctx, "lock"); err != nil {
-		return err
+		return nil, err
 	}
 	select {
 	case s.locked <- struct{}{}:
-		return nil
+		return func() { <-s.locked }, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
-}
-
-func (s *sharedStore) Unlock(context.Context) error {
-	<-s.locked
-	return nil
 }

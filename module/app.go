@@ -143,7 +143,7 @@ func (a *App) sourceOf(identity string) *snapshotSource {
 // It is for handlers that are being provisioned.
 func (a *App) linkKeys() *access.RotatingLinkKeys {
 	if a.links == nil {
-		a.links = access.NewRotatingLinkKeys(a.ctx, storage.NewLinkKeys(a.storage), a.logger.With("name", storage.LinkKeysName), time.Now)
+		a.links = access.NewRotatingLinkKeys(a.ctx, storage.NewLinkKeys(a.storage, a.lock), a.logger.With("name", storage.LinkKeysName), time.Now)
 	}
 	return a.links
 }

@@ -86,9 +86,6 @@ func (k *SigningKey) read(repl *caddy.Replacer) (signingPolicy, error) {
 // slow storage.
 const signingKeyTimeout = 2 * time.Minute
 
-// signingKeyUnlock limits the wait for a storage to take the lock of the key back.
-const signingKeyUnlock = 5 * time.Second
-
 // signingKey returns the registry's key in Caddy's storage. It generates a key if there
 // is none.
 func (a *App) signingKey() (*signing.Key, error) {
@@ -106,17 +103,11 @@ func (a *App) loadOrGenerateKey(ctx context.Context, stored storage.Calls) (*sig
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
-	if err := stored.Lock(ctx, signingKeyName); err != nil {
+	unlock, err := a.lock(ctx, signingKeyName)
+	if err != nil {
 		return nil, fmt.Errorf("locking it: %w", err)
 	}
-	defer func() {
-		// A remaining lock becomes stale, and is then ignored.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), signingKeyUnlock)
-		defer cancel()
-		if err := stored.Unlock(ctx, signingKeyName); err != nil {
-			a.logger.Warn("unlocking the signing key", "error", err.Error())
-		}
-	}()
+	defer unlock()
 	// Another instance may have generated the key meanwhile, and mirrors may know it
 	// already: they would refuse a different key.
 	key, err = loadKey(ctx, stored)

@@ -164,7 +164,7 @@ func TestSigningKeyInAStorageThatHangs(t *testing.T) {
 		{"Load", signingKeyTimeout, context.DeadlineExceeded},
 		{"Lock", signingKeyTimeout, context.DeadlineExceeded},
 		{"Store", signingKeyTimeout, context.DeadlineExceeded},
-		{"Unlock", signingKeyUnlock, nil},
+		{"Unlock", 5 * time.Second, nil},
 	} {
 		t.Run(test.call, func(t *testing.T) {
 			c := newConfigurationWith(t, closingIn(t.TempDir()))
@@ -313,7 +313,7 @@ func armored(t *testing.T, entity *openpgp.Entity, config *packet.Config) string
 
 func TestLinkKeysInCaddysStorage(t *testing.T) {
 	c := newConfiguration(t)
-	store := storage.NewLinkKeys(c.app().storage)
+	store := storage.NewLinkKeys(c.app().storage, c.app().lock)
 	load := func() (*access.RotatingLinkKeys, error) {
 		keys := access.NewRotatingLinkKeys(t.Context(), store, c.ctx.Slogger(), time.Now)
 		t.Cleanup(keys.Close)
@@ -344,7 +344,7 @@ func TestLinkKeysInCaddysStorage(t *testing.T) {
 func TestDamagedLinkKeysAreMadeAgain(t *testing.T) {
 	c := newConfiguration(t)
 	auth, _ := tokensProvider(t, "ci")
-	store, damaged := storage.NewLinkKeys(c.app().storage), []byte("{")
+	store, damaged := storage.NewLinkKeys(c.app().storage, c.app().lock), []byte("{")
 	if err := store.Store(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}

@@ -28,11 +28,6 @@ func NewCalls(storage func() (certmagic.Storage, error), atOnce int) Calls {
 // call calls the storage. It returns when ctx ends, even if the call does not return: a
 // file storage ignores the context, and may hang on a network disk.
 func call[T any](ctx context.Context, s Calls, do func(certmagic.Storage) (T, error)) (T, error) {
-	return callOrUndo(ctx, s, do, func(certmagic.Storage) {})
-}
-
-// callOrUndo is like call. If do succeeds after ctx has ended, undo follows.
-func callOrUndo[T any](ctx context.Context, s Calls, do func(certmagic.Storage) (T, error), undo func(certmagic.Storage)) (T, error) {
 	type answer struct {
 		value T
 		err   error
@@ -47,17 +42,11 @@ func callOrUndo[T any](ctx context.Context, s Calls, do func(certmagic.Storage) 
 	case <-ctx.Done():
 		return none, context.Cause(ctx)
 	}
-	answered := make(chan answer) // without a buffer: an answer that nobody receives is undone
+	answered := make(chan answer, 1)
 	go func() {
 		defer func() { <-s.calls }()
 		value, err := do(storage)
-		select {
-		case answered <- answer{value, err}:
-		case <-ctx.Done():
-			if err == nil {
-				undo(storage)
-			}
-		}
+		answered <- answer{value, err}
 	}()
 	select {
 	case a := <-answered:
@@ -81,23 +70,6 @@ func (s Calls) Store(ctx context.Context, key string, value []byte) error {
 // Delete implements vault.Storage.
 func (s Calls) Delete(ctx context.Context, key string) error {
 	_, err := call(ctx, s, func(storage certmagic.Storage) (struct{}, error) { return struct{}{}, storage.Delete(ctx, key) })
-	return err
-}
-
-// Lock waits for a lock. A lock that the storage gives too late is given back.
-func (s Calls) Lock(ctx context.Context, name string) error {
-	_, err := callOrUndo(ctx, s,
-		func(storage certmagic.Storage) (struct{}, error) { return struct{}{}, storage.Lock(ctx, name) },
-		func(storage certmagic.Storage) { storage.Unlock(context.WithoutCancel(ctx), name) },
-	)
-	return err
-}
-
-// Unlock gives a lock back, however many calls wait for the storage: a storage of files keeps a lock
-// that is not given back until the process ends.
-func (s Calls) Unlock(ctx context.Context, name string) error {
-	s.calls = make(chan struct{}, 1)
-	_, err := call(ctx, s, func(storage certmagic.Storage) (struct{}, error) { return struct{}{}, storage.Unlock(ctx, name) })
 	return err
 }
 

@@ -13,11 +13,14 @@ const LinkKeysName = "terraform_registry/link_keys.json"
 const maxLinkKeysCalls = 4
 
 // A LinkKeys keeps the keys of signed links in Caddy's storage.
-type LinkKeys struct{ calls Calls }
+type LinkKeys struct {
+	calls Calls
+	lock  Lock
+}
 
 // NewLinkKeys returns the keys in a storage.
-func NewLinkKeys(storage func() (certmagic.Storage, error)) LinkKeys {
-	return LinkKeys{NewCalls(storage, maxLinkKeysCalls)}
+func NewLinkKeys(storage func() (certmagic.Storage, error), lock Lock) LinkKeys {
+	return LinkKeys{NewCalls(storage, maxLinkKeysCalls), lock}
 }
 
 // Load implements access.LinkKeyStore.
@@ -31,11 +34,6 @@ func (k LinkKeys) Store(ctx context.Context, document []byte) error {
 }
 
 // Lock implements access.LinkKeyStore.
-func (k LinkKeys) Lock(ctx context.Context) error {
-	return k.calls.Lock(ctx, LinkKeysName)
-}
-
-// Unlock implements access.LinkKeyStore.
-func (k LinkKeys) Unlock(ctx context.Context) error {
-	return k.calls.Unlock(ctx, LinkKeysName)
+func (k LinkKeys) Lock(ctx context.Context) (unlock func(), err error) {
+	return k.lock(ctx, LinkKeysName)
 }

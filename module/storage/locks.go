@@ -14,6 +14,9 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
+// A Lock waits for a lock that all instances share, or for the end of ctx.
+type Lock = func(ctx context.Context, name string) (unlock func(), err error)
+
 // Locks are locks that all instances of a cluster share. The zero value is ready for use.
 type Locks struct {
 	named namedLocks
@@ -153,37 +156,50 @@ func (l *storageLock) removeDead(ctx context.Context, files *certmagic.FileStora
 	}
 }
 
-// How often and for how long unlocking is attempted.
+// How often and for how long unlocking is attempted, and how long those who had the lock wait for it.
 const (
+	unlockWait     = 5 * time.Second
 	minUnlockRetry = time.Second
 	maxUnlockRetry = 30 * time.Second
 	unlockPatience = 10 * time.Minute
 )
 
-// giveBack unlocks. If the storage fails, it tries again in the background. Until it
-// succeeds, no other request of this process takes the lock: a late unlock must not
-// release another request's lock.
+// giveBack unlocks. It does not wait long for a storage that hangs, and one that fails is asked again in
+// the background. Until that succeeds, no other request of this process takes the lock: a late unlock
+// must not release another request's lock.
 func (l *storageLock) giveBack(ctx context.Context) {
-	err := l.unlock(ctx)
-	if err == nil {
-		l.release()
-		return
-	}
-	l.logger.Warn("releasing a lock that instances share", "lock", l.name, "error", err.Error())
+	tried := make(chan struct{})
 	go func() {
-		defer l.release()
-		began := time.Now()
-		for wait := minUnlockRetry; time.Since(began) < unlockPatience; wait = min(2*wait, maxUnlockRetry) {
-			time.Sleep(wait)
-			if now, err := l.now(); err == nil {
-				l.storage = now
-			}
-			if err = l.unlock(ctx); err == nil {
-				return
-			}
+		err := l.unlock(ctx)
+		if err == nil {
+			l.release()
+			close(tried)
+			return
 		}
-		l.logger.Error("a lock that instances share stays", "lock", l.name, "error", l.notTaken(err).Error())
+		l.logger.Warn("releasing a lock that instances share", "lock", l.name, "error", err.Error())
+		close(tried)
+		l.unlockLater(ctx)
 	}()
+	select {
+	case <-tried:
+	case <-time.After(unlockWait):
+	}
+}
+
+func (l *storageLock) unlockLater(ctx context.Context) {
+	defer l.release()
+	var err error
+	began := time.Now()
+	for wait := minUnlockRetry; time.Since(began) < unlockPatience; wait = min(2*wait, maxUnlockRetry) {
+		time.Sleep(wait)
+		if now, failed := l.now(); failed == nil {
+			l.storage = now
+		}
+		if err = l.unlock(ctx); err == nil {
+			return
+		}
+	}
+	l.logger.Error("a lock that instances share stays", "lock", l.name, "error", l.notTaken(err).Error())
 }
 
 // unlock unlocks once. A missing lock counts as unlocked, since the answer to an

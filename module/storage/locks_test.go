@@ -82,6 +82,14 @@ func alone(s certmagic.Storage) func() (certmagic.Storage, error) {
 	return func() (certmagic.Storage, error) { return s, nil }
 }
 
+// locksIn returns the locks of a process in a storage.
+func locksIn(s certmagic.Storage) Lock {
+	var l Locks
+	return func(ctx context.Context, name string) (unlock func(), err error) {
+		return l.Lock(ctx, alone(s), slog.New(slog.DiscardHandler), name)
+	}
+}
+
 // A lock is shared by all instances with the same storage.
 func TestLockIsShared(t *testing.T) {
 	s := &certmagic.FileStorage{Path: t.TempDir()}
@@ -226,6 +234,22 @@ func TestLocksThatAStorageDoesNotTakeBack(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A storage that hangs while it takes a lock back delays who had it by seconds only.
+func TestUnlockingInAStorageThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, released, _ := newStorageLock(unlockableStorage{unlock: func() error { time.Sleep(time.Hour); return nil }})
+		began := time.Now()
+		l.giveBack(t.Context())
+		if took := time.Since(began); took > 5*time.Second || released.Load() != 0 {
+			t.Errorf("after %s it was released %d times", took, released.Load())
+		}
+		time.Sleep(time.Hour)
+		if released.Load() != 1 {
+			t.Errorf("it was released %d times", released.Load())
+		}
+	})
 }
 
 // A reload closes a storage while a request has a lock in it. Its lock is the same in the storage of

@@ -24,9 +24,6 @@ type Segments struct {
 	suffix string // of the keys: a file storage has its temporary files in the folder, others have their locks
 }
 
-// A Lock waits for a lock that all instances share.
-type Lock = func(ctx context.Context, name string) (unlock func(), err error)
-
 const (
 	// maxStorageCalls limits the calls that wait for a storage that hangs.
 	maxStorageCalls = 4
