@@ -43,13 +43,13 @@ func (empty) Lock(context.Context) (unlock func(), err error) { return func() {}
 // downloads returns what has been counted today, as "ADDRESS VERSION PLATFORM COUNT" and
 // "ADDRESS VERSION USER COUNT".
 func downloads(g *handlers.Registry) (lines []string) {
-	for _, a := range g.Usage.Addresses() {
-		for _, c := range g.Usage.ByDay(a, 1) {
-			words := fmt.Sprintf("%s %s %s %d", a, c.Version, c.Platform, c.Count)
+	for _, u := range g.Usage.All(1).Addresses {
+		for _, d := range u.Days {
+			words := fmt.Sprintf("%s %s %s %d", u.Address, d.Version, d.Platform, d.Downloads)
 			lines = append(lines, strings.Join(strings.Fields(words), " "))
 		}
-		for of, s := range g.Usage.Users(a) {
-			lines = append(lines, fmt.Sprintf("%s %s %s %d", a, of.Version, of.By, s.Downloads))
+		for _, by := range u.By {
+			lines = append(lines, fmt.Sprintf("%s %s %s %d", u.Address, by.Version, by.Who, by.Requests))
 		}
 	}
 	return lines

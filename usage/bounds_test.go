@@ -16,7 +16,7 @@ func TestUsersAreBounded(t *testing.T) {
 		u.By = fmt.Sprint("user ", n)
 		c.add(1, u, 1)
 	}
-	others := c.users(vpc.Address, 1)[UserOf{Others, vpc.Version}].Downloads
+	others := c.users(vpc.Address, 1)[userOf{Others, vpc.Version}].Downloads
 	if others != 10 || c.uses != maxBy+1 {
 		t.Errorf("%d uses, %d of others", c.uses, others)
 	}
@@ -112,7 +112,7 @@ func TestPartialDaysAreNoCountedDays(t *testing.T) {
 		fresh := s.counter(at)
 		mustSync(t, fresh)
 		for name, c := range map[string]*Counter{"the instance": c, "a new one": fresh} {
-			if days := c.CountedDays(); len(days) == 0 || days[0] != first || slices.Contains(days, first+1) {
+			if days := c.countedDays(); len(days) == 0 || days[0] != first || slices.Contains(days, first+1) {
 				t.Errorf("%s: counted on %v", name, days)
 			}
 		}
@@ -147,7 +147,7 @@ func TestLongAnswersAreCheap(t *testing.T) {
 		u.Version = fmt.Sprintf("1.%d.0", n%200)
 		c.counts.add(today-Day(n/200), u, 1)
 	}
-	ask := func() { c.ByDay(null.Address, 400) }
+	ask := func() { c.byDay(null.Address, 400) }
 	if perCount := testing.AllocsPerRun(1, ask) / maxCounts; perCount > 10 {
 		t.Errorf("each count takes %.1f allocations", perCount)
 	}
@@ -161,7 +161,7 @@ func TestAnyNumberOfDays(t *testing.T) {
 	c.Add(vpc)
 	for days, want := range map[int64]int{0: 0, 1: 1, 10: 1, 11: 2, math.MaxInt32: 2, math.MaxInt32 + 1: 2, 1 << 32: 2, math.MaxInt64: 2} {
 		days := int(min(days, math.MaxInt)) // an int may have 32 bits
-		if got := c.ByDay(vpc.Address, days); len(got) != want {
+		if got := c.byDay(vpc.Address, days); len(got) != want {
 			t.Errorf("in %d days, there are %d counts of %d", days, len(got), want)
 		}
 	}
@@ -216,7 +216,7 @@ func TestDamagedSegmentsCountNothing(t *testing.T) {
 	if n := fresh.Downloads(vpc.Address); n != 1 {
 		t.Errorf("%d downloads", n)
 	}
-	if days := fresh.CountedDays(); len(days) != 0 {
+	if days := fresh.countedDays(); len(days) != 0 {
 		t.Errorf("it is known what was downloaded on %v", days)
 	}
 }

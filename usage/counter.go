@@ -348,23 +348,17 @@ func (c *Counter) Versions(a address.Address) map[string]Summary {
 	return c.counts.versions(a, today)
 }
 
-// Users returns how often each user or group was told where a version of an address is.
-func (c *Counter) Users(a address.Address) map[UserOf]Summary {
-	if c == nil {
-		return nil
-	}
+// users returns how often each user or group was told where a version of an address is.
+func (c *Counter) users(a address.Address) map[userOf]Summary {
 	today := DayOf(c.options.Now())
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.counts.users(a, today)
 }
 
-// ByDay returns the downloads of an address in the last days, newest day first. If there are too
+// byDay returns the downloads of an address in the last days, newest day first. If there are too
 // many, the oldest days are left out.
-func (c *Counter) ByDay(a address.Address, days int) []Count {
-	if c == nil {
-		return nil
-	}
+func (c *Counter) byDay(a address.Address, days int) []dayOfUse {
 	today := DayOf(c.options.Now())
 	first := today - Day(min(days, int(today))) + 1
 	c.mutex.Lock()
@@ -377,20 +371,17 @@ func (c *Counter) ByDay(a address.Address, days int) []Count {
 	for i, v := range slices.SortedFunc(maps.Keys(place), compareVersions) {
 		place[v] = i
 	}
-	slices.SortFunc(all, func(a, b Count) int {
+	slices.SortFunc(all, func(a, b dayOfUse) int {
 		return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(place[a.Version], place[b.Version]), cmp.Compare(a.Platform, b.Platform))
 	})
 	return all
 }
 
-// maxCounts limits the counts of Of.
+// maxCounts limits the counts of byDay.
 const maxCounts = 20_000
 
-// Addresses returns all that has been counted, by address.
-func (c *Counter) Addresses() (all []address.Address) {
-	if c == nil {
-		return nil
-	}
+// addresses returns all that has been counted, by address.
+func (c *Counter) addresses() (all []address.Address) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for a := range c.counts.addresses {
@@ -411,13 +402,10 @@ func (c *Counter) Known() bool {
 	return c.known
 }
 
-// CountedDays returns the days on which all downloads were counted, even if there were none,
+// countedDays returns the days on which all downloads were counted, even if there were none,
 // oldest first. It is empty until the segments have been read for the first time. On all other
 // days, it is not known what was downloaded.
-func (c *Counter) CountedDays() []Day {
-	if c == nil {
-		return nil
-	}
+func (c *Counter) countedDays() []Day {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return slices.DeleteFunc(slices.Clone(c.counted), func(d Day) bool { return c.partial[d] || d <= c.counts.floor })

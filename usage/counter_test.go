@@ -213,7 +213,7 @@ func TestInstancesCountTogether(t *testing.T) {
 		if n := c.Downloads(vpc.Address); n != 3 {
 			t.Errorf("%s has counted %d", name, n)
 		}
-		if got := c.ByDay(null.Address, 1); len(got) != 1 || got[0] != (Count{null, DayOf(at.Now()), 1}) {
+		if got := c.byDay(null.Address, 1); len(got) != 1 || got[0] != (dayOfUse{null, DayOf(at.Now()), 1}) {
 			t.Errorf("%s has %v", name, got)
 		}
 	}
@@ -287,9 +287,9 @@ func TestMergingKeepsSums(t *testing.T) {
 				for u, n := range want {
 					var got uint64
 					if u.By != "" {
-						got = c.Users(u.Address)[UserOf{u.By, u.Version}].Downloads
+						got = c.users(u.Address)[userOf{u.By, u.Version}].Downloads
 					}
-					for _, count := range c.ByDay(u.Address, 30) {
+					for _, count := range c.byDay(u.Address, 30) {
 						if count.Use == u {
 							got += count.Count
 						}
@@ -469,7 +469,7 @@ func TestCountsAreKeptForATime(t *testing.T) {
 		if n := c.Downloads(vpc.Address); n != 3 {
 			t.Errorf("an instance %s has %d downloads of three days", name, n)
 		}
-		if days := c.CountedDays(); len(days) != 3 {
+		if days := c.countedDays(); len(days) != 3 {
 			t.Errorf("an instance %s has the days %v", name, days)
 		}
 	}
@@ -501,14 +501,14 @@ func TestKeepingForAnotherTime(t *testing.T) {
 func TestDaysWithoutDownloadsAreCounted(t *testing.T) {
 	s, at := newShared(), newClock()
 	c := s.counter(at)
-	if days := c.CountedDays(); days != nil {
+	if days := c.countedDays(); days != nil {
 		t.Errorf("before anything is read, these days are known: %v", days)
 	}
 	first := DayOf(at.Now())
 	mustSync(t, c)
 	at.pass(2 * 24 * time.Hour)
 	mustSync(t, c)
-	if days := c.CountedDays(); !slices.Equal(days, []Day{first, first + 2}) {
+	if days := c.countedDays(); !slices.Equal(days, []Day{first, first + 2}) {
 		t.Errorf("%v", days)
 	}
 	if len(s.values) != 2 {
@@ -626,7 +626,7 @@ func TestClockThatJumps(t *testing.T) {
 				if n := c.Downloads(null.Address); n != 0 {
 					t.Errorf("%s has %d downloads of other days", name, n)
 				}
-				if days := c.CountedDays(); len(days) != 2 || days[1] != DayOf(at.Now()) {
+				if days := c.countedDays(); len(days) != 2 || days[1] != DayOf(at.Now()) {
 					t.Errorf("%s has the days %v", name, days)
 				}
 			}

@@ -179,8 +179,8 @@ func (s Summary) plus(more Summary) Summary {
 	return Summary{s.Downloads + more.Downloads, s.Recent + more.Recent, max(s.Last, more.Last)}
 }
 
-// A Count is how often there was a use on a day.
-type Count struct {
+// A dayOfUse is how often there was a use on a day.
+type dayOfUse struct {
 	Use
 	Day   Day
 	Count uint64
@@ -188,7 +188,7 @@ type Count struct {
 
 // byDay returns the downloads of an address from a day on. If there are more counts than most, the
 // oldest days are left out.
-func (c *counts) byDay(a address.Address, first Day, most int) (all []Count) {
+func (c *counts) byDay(a address.Address, first Day, most int) (all []dayOfUse) {
 	known := c.addresses[a]
 	if known == nil {
 		return nil
@@ -219,7 +219,7 @@ func (c *counts) byDay(a address.Address, first Day, most int) (all []Count) {
 		}
 	}
 	each(func(p part, d dayCount) {
-		all = append(all, Count{Use{Address: a, Version: p.version, Platform: p.platform}, d.day, d.count})
+		all = append(all, dayOfUse{Use{Address: a, Version: p.version, Platform: p.platform}, d.day, d.count})
 	})
 	return all
 }
@@ -235,15 +235,15 @@ func (c *counts) versions(a address.Address, today Day) map[string]Summary {
 	return all
 }
 
-// A UserOf is a user or group, and a version that they were told of.
-type UserOf struct{ By, Version string }
+// A userOf is a user or group, and a version that they were told of.
+type userOf struct{ By, Version string }
 
 // users returns how often each user or group was told where a version is.
-func (c *counts) users(a address.Address, today Day) map[UserOf]Summary {
-	all := make(map[UserOf]Summary)
+func (c *counts) users(a address.Address, today Day) map[userOf]Summary {
+	all := make(map[userOf]Summary)
 	c.sum(a, today, func(p part, s Summary) {
 		if p.by != "" {
-			id := UserOf{p.by, p.version}
+			id := userOf{p.by, p.version}
 			all[id] = all[id].plus(s)
 		}
 	})

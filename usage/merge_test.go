@@ -64,7 +64,7 @@ func TestMergeThatIsPaused(t *testing.T) {
 				t.Fatal(err)
 			}
 			n, want := fresh.Downloads(vpc.Address), uint64(minutes*(round+1))
-			if known := slices.Contains(fresh.CountedDays(), day); n != want || !known {
+			if known := slices.Contains(fresh.countedDays(), day); n != want || !known {
 				t.Errorf("paused at call %d, which ends it: %v, while the other was killed at call %d: after %d more merges, %d downloads of %d, are they all: %v", pausedAt, dies, killedAt, round, n, want, known)
 			}
 			addTo(s)
@@ -115,8 +115,8 @@ func TestMergedSegmentThatIsStoredLate(t *testing.T) {
 		maps.Copy(s.values, late)
 		for _, c := range []*Counter{two, s.counter(at), s.counter(at)} {
 			mustSync(t, c)
-			if n := c.Downloads(vpc.Address); n != 4 || !slices.Contains(c.CountedDays(), day) {
-				t.Errorf("%d downloads of 4 on %v", n, c.CountedDays())
+			if n := c.Downloads(vpc.Address); n != 4 || !slices.Contains(c.countedDays(), day) {
+				t.Errorf("%d downloads of 4 on %v", n, c.countedDays())
 			}
 		}
 		if names := s.ofDay(day, ofDay); len(names) != 1 {

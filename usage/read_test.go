@@ -105,7 +105,7 @@ func TestDayThatFailsHindersNoOther(t *testing.T) {
 			if n := c.Downloads(vpc.Address); n != want {
 				t.Errorf("%d downloads of %d on other days", n, want)
 			}
-			if days := c.CountedDays(); len(days) != test.known {
+			if days := c.countedDays(); len(days) != test.known {
 				t.Errorf("it is known what was downloaded on %d days", len(days))
 			}
 			if n := len(s.ofDay(DayOf(at.Now()), ofMinute)); n > 0 {
@@ -154,7 +154,7 @@ func TestLostPartHindersNothing(t *testing.T) {
 	if n := fresh.Downloads(null.Address); n != 1 {
 		t.Errorf("%d downloads of 1", n)
 	}
-	if days := fresh.CountedDays(); len(days) > 0 {
+	if days := fresh.countedDays(); len(days) > 0 {
 		t.Errorf("it is known what was downloaded on %v", days)
 	}
 }
@@ -251,7 +251,7 @@ func TestSegmentsAreReadThoughNoneCanBeWritten(t *testing.T) {
 			t.Errorf("it has %d downloads, want %d", got, 40+n+1)
 		}
 	}
-	if days := c.CountedDays(); len(days) != 40 || days[39] != DayOf(at.Now())-1 {
+	if days := c.countedDays(); len(days) != 40 || days[39] != DayOf(at.Now())-1 {
 		t.Errorf("it is known what was downloaded on %v", days)
 	}
 }
@@ -394,7 +394,7 @@ func TestDamageMayPass(t *testing.T) {
 				return nil
 			}})
 			mustSync(t, c)
-			if n := c.Downloads(vpc.Address); n >= want || slices.Contains(c.CountedDays(), today) {
+			if n := c.Downloads(vpc.Address); n >= want || slices.Contains(c.countedDays(), today) {
 				t.Errorf("%d downloads of %d are known, and the day is counted", n, want)
 			}
 			for minute := range 3 {
