@@ -284,11 +284,17 @@ func (o *opens) take() []string {
 // onFileSystem returns a configuration with a file system named archive.
 func onFileSystem(t *testing.T, fsys fs.FS) *configuration {
 	t.Helper()
+	return onFileSystemIn(t, t.TempDir(), fsys)
+}
+
+// onFileSystemIn is onFileSystem with the given storage.
+func onFileSystemIn(t *testing.T, storage string, fsys fs.FS) *configuration {
+	t.Helper()
 	raw, err := json.Marshal(fileSystems(t, fsys))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newConfiguration(t, "caddy.filesystems", string(raw))
+	return newConfigurationIn(t, storage, "caddy.filesystems", string(raw))
 }
 
 // fileSystems returns the app with a file system named archive.

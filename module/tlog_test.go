@@ -524,31 +524,31 @@ func TestAReloadThatFailsWithholdsStill(t *testing.T) {
 }
 
 // A configuration that fails later may have the index for a while, and no log or another one. New
-// versions of that time are entered in the log of the configuration that goes on.
+// versions of that time are entered in the log of the configuration that goes on. The files lie in a
+// bucket: on a disk, an index looks at new ones again, and would tell the log of them.
 func TestAReloadThatFailsLosesNoEntry(t *testing.T) {
 	for _, test := range []struct {
 		rule string
-		log  func(t *testing.T) *Tlog // of the configuration that fails
+		log  *Tlog // of the configuration that fails
 	}{
-		{"without a log", func(*testing.T) *Tlog { return nil }},
-		{"with another log", func(t *testing.T) *Tlog { return &Tlog{Folder: logFolder(t), Origin: "other.example.com/log"} }},
+		{"without a log", nil},
+		{"with another log", &Tlog{Folder: "other", Origin: "other.example.com/log"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			root := treeToLog(t)
-			o := Handler{Root: root, Hostnames: []string{"registry.example.com"}, SigningKey: &SigningKey{Off: true}, Tlog: &Tlog{Folder: logFolder(t)}, Rescan: -1}
-			live := newConfiguration(t)
+			b, _ := bucketWithVPC()
+			o := Handler{FileSystem: "archive", Root: "/", Hostnames: []string{"registry.example.com"}, SigningKey: &SigningKey{Off: true}, Tlog: new(Tlog), Rescan: -1}
+			live := onFileSystem(t, b)
 			h := live.mustHandle(o)
 			live.mustStart()
-			awaitEntry(t, h, "modules/acme/vpc/aws/1.0.0")
-			failing := newConfigurationIn(t, live.storage)
-			o.Tlog = test.log(t)
+			awaitEntry(t, h, "modules/acme/vpc/aws/1.1.0")
+			failing := onFileSystemIn(t, live.storage, b)
+			o.Tlog = test.log
 			failing.mustHandle(o)
 			failing.mustStart()
-			indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# new"))
+			b.Put("modules/acme/vpc/aws/1.2.0.tar.gz", indextest.TarGz("main.tf", "# new"), time.Now().Add(-time.Hour))
 			rescan(t, h)
-			time.Sleep(3 * time.Second) // the index looks at new files again, which must not be why the log is told
 			failing.cancel()
-			awaitEntry(t, h, "modules/acme/vpc/aws/1.1.0")
+			awaitEntry(t, h, "modules/acme/vpc/aws/1.2.0")
 		})
 	}
 }
