@@ -83,22 +83,26 @@ func (collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
+// values takes the values of metrics of one type.
+type values func(d *prometheus.Desc, value float64, labels ...string)
+
+func valuesOf(kind prometheus.ValueType, to chan<- prometheus.Metric) values {
+	return func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, kind, value, labels...)
+	}
+}
+
 // Collect implements prometheus.Collector.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	app := c.live()
 	if app == nil {
 		return
 	}
-	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
-	}
-	counter := func(d *prometheus.Desc, value uint64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
-	}
+	gauge, counter := valuesOf(prometheus.GaugeValue, to), valuesOf(prometheus.CounterValue, to)
 	v := app.version
 	gauge(metricBuild, 1, v.Registry, v.Caddy, v.Go, v.Commit)
-	app.traffic.collect(to)
-	app.collectFillers(to)
+	app.traffic.collect(counter)
+	app.collectFillers(counter)
 	app.collectTlogs(gauge)
 	for file, entries := range app.tokens() {
 		for _, e := range entries {
@@ -109,10 +113,10 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	for root, x := range app.ByRoot() {
 		stats := x.Stats()
-		counter(metricScans, stats.Scans-stats.Failed, root, "success")
-		counter(metricScans, stats.Failed, root, "failure")
-		counter(metricArchives, stats.Read, root, "read")
-		counter(metricArchives, stats.Recalled, root, "memo")
+		counter(metricScans, float64(stats.Scans-stats.Failed), root, "success")
+		counter(metricScans, float64(stats.Failed), root, "failure")
+		counter(metricArchives, float64(stats.Read), root, "read")
+		counter(metricArchives, float64(stats.Recalled), root, "memo")
 		gauge(metricDuration, stats.LastScan.Seconds(), root)
 
 		s := x.Snapshot()
@@ -172,21 +176,21 @@ var (
 		"Files that were sent to be published, by kind of file and what has come of it.", []string{"kind", "outcome"}, nil)
 )
 
-func (t *traffic) collect(to chan<- prometheus.Metric) {
+func (t *traffic) collect(counter values) {
 	for kind := range handlers.Kinds {
 		for status := range t.requests[kind] {
 			if n := t.requests[kind][status].Load(); n > 0 && status > 0 {
-				to <- prometheus.MustNewConstMetric(metricRequests, prometheus.CounterValue, float64(n), kind.String(), strconv.Itoa(status))
+				counter(metricRequests, float64(n), kind.String(), strconv.Itoa(status))
 			}
 		}
 		if n := t.bytes[kind].Load(); n > 0 {
-			to <- prometheus.MustNewConstMetric(metricBytes, prometheus.CounterValue, float64(n), kind.String())
+			counter(metricBytes, float64(n), kind.String())
 		}
 	}
 	for kind := range publish.Kinds {
 		for outcome := range handlers.UploadOutcomes {
 			if n := t.uploads[kind][outcome].Load(); n > 0 {
-				to <- prometheus.MustNewConstMetric(metricUploads, prometheus.CounterValue, float64(n), kind.String(), outcome.String())
+				counter(metricUploads, float64(n), kind.String(), outcome.String())
 			}
 		}
 	}
@@ -246,7 +250,7 @@ var (
 )
 
 // collectFillers adds up the counters of all fillers by hostname.
-func (a *App) collectFillers(to chan<- prometheus.Metric) {
+func (a *App) collectFillers(counter values) {
 	sums, filled := make(map[fillEvent]uint64), make(map[string]*fillCounter)
 	a.mutex.Lock()
 	for _, p := range a.fillers {
@@ -266,10 +270,10 @@ func (a *App) collectFillers(to chan<- prometheus.Metric) {
 	}
 	a.mutex.Unlock()
 	for id, n := range sums {
-		to <- prometheus.MustNewConstMetric(metricUpstream, prometheus.CounterValue, float64(n), id.hostname, string(id.kind), id.reason)
+		counter(metricUpstream, float64(n), id.hostname, string(id.kind), id.reason)
 	}
 	for hostname, c := range filled {
-		to <- prometheus.MustNewConstMetric(metricUpstreamBytes, prometheus.CounterValue, float64(c.bytes), hostname)
-		to <- prometheus.MustNewConstMetric(metricUpstreamSeconds, prometheus.CounterValue, c.duration.Seconds(), hostname)
+		counter(metricUpstreamBytes, float64(c.bytes), hostname)
+		counter(metricUpstreamSeconds, c.duration.Seconds(), hostname)
 	}
 }

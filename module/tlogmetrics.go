@@ -16,7 +16,7 @@ var (
 )
 
 // collectTlogs adds the metrics of all logs.
-func (a *App) collectTlogs(gauge func(d *prometheus.Desc, value float64, labels ...string)) {
+func (a *App) collectTlogs(gauge values) {
 	a.logging.Lock()
 	logs, seen := make(map[string]*pooledTlog, len(a.logs)), make(map[*pooledTlog]bool)
 	for _, t := range a.logged { // in the order of the configuration
