@@ -163,7 +163,7 @@ func ParseModule(hostname, namespace, name, system string) (Address, error) {
 	if err != nil {
 		return Address{}, err
 	}
-	if isNormalModuleName(namespace) && isNormalModuleName(name) && isNormalSystem(system) {
+	if isNormalModuleName(namespace) && isNormalModuleName(name) && isWord(system, maxModulePart) {
 		return Address{Hostname: h, Namespace: namespace, Name: name, System: system}, nil
 	}
 	// The library parses whole addresses only: no part may contain a separator.
@@ -194,10 +194,13 @@ func parseOptionalHostname(s string) (svchost.Hostname, error) {
 	return h, nil
 }
 
+// maxModulePart is the maximum length of each part of a module's address.
+const maxModulePart = 64
+
 // isNormalModuleName reports whether s is certainly the namespace or the name of a
 // module in normal form.
 func isNormalModuleName(s string) bool {
-	if s == "" || len(s) > 64 || !isLowerAlphanumeric(s[0]) || !isLowerAlphanumeric(s[len(s)-1]) {
+	if s == "" || len(s) > maxModulePart || !isLowerAlphanumeric(s[0]) || !isLowerAlphanumeric(s[len(s)-1]) {
 		return false
 	}
 	for i := range len(s) {
@@ -208,8 +211,10 @@ func isNormalModuleName(s string) bool {
 	return true
 }
 
-func isNormalSystem(s string) bool {
-	if s == "" || len(s) > 64 {
+// isWord reports whether s has at least one and at most so many characters, which are lower-case letters
+// from a to z and digits.
+func isWord(s string, most int) bool {
+	if s == "" || len(s) > most {
 		return false
 	}
 	for i := range len(s) {

@@ -42,7 +42,7 @@ func FuzzNormalForms(f *testing.F) {
 				t.Errorf("the module name %q is %v, %v", s, m, err)
 			}
 		}
-		if isNormalSystem(s) {
+		if isWord(s, maxModulePart) {
 			m, err := tfaddr.ParseModuleSource("acme/vpc/" + s)
 			if err != nil || m.Package.TargetSystem != s {
 				t.Errorf("the system %q is %v, %v", s, m, err)

@@ -17,22 +17,15 @@ type Platform struct {
 // String returns OS_ARCH, as clients write it.
 func (p Platform) String() string { return p.OS + "_" + p.Arch }
 
+const maxPlatformWord = 32
+
 // ParsePlatform checks OS and ARCH. They consist of lower-case letters and digits,
 // since they are part of file names and URLs.
 func ParsePlatform(os, arch string) (Platform, error) {
-	if !isPlatformWord(os) || !isPlatformWord(arch) {
+	if !isWord(os, maxPlatformWord) || !isWord(arch, maxPlatformWord) {
 		return Platform{}, fmt.Errorf("%q is not a platform: use Go's names, like linux_amd64", os+"_"+arch)
 	}
 	return Platform{OS: os, Arch: arch}, nil
-}
-
-func isPlatformWord(word string) bool {
-	for _, c := range []byte(word) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	return word != "" && len(word) <= 32
 }
 
 // Known reports whether Go supports the platform, has supported it, or reserves its

@@ -1,6 +1,7 @@
 package registryhcl
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -92,23 +93,17 @@ func (m *File) Over(hosted *File) *File {
 	case hosted == nil:
 		return m
 	}
-	both := *m
-	if both.Description == "" {
-		both.Description = hosted.Description
+	both := &File{
+		Description: cmp.Or(m.Description, hosted.Description),
+		Source:      cmp.Or(m.Source, hosted.Source),
+		Owner:       cmp.Or(m.Owner, hosted.Owner),
+		Deprecated:  slices.Concat(m.Deprecated, hosted.Deprecated),
+		Withdrawn:   slices.Concat(m.Withdrawn, hosted.Withdrawn),
+		Git:         cmp.Or(m.Git, hosted.Git),
+		Changed:     m.Changed,
 	}
-	if both.Source == "" {
-		both.Source = hosted.Source
-	}
-	if both.Owner == "" {
-		both.Owner = hosted.Owner
-	}
-	if both.Git == nil {
-		both.Git = hosted.Git
-	}
-	if hosted.Changed.After(both.Changed) {
+	if hosted.Changed.After(m.Changed) {
 		both.Changed = hosted.Changed
 	}
-	both.Deprecated = slices.Concat(m.Deprecated, hosted.Deprecated)
-	both.Withdrawn = slices.Concat(m.Withdrawn, hosted.Withdrawn)
-	return &both
+	return both
 }
