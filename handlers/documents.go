@@ -96,6 +96,14 @@ func (r *request) revalidate() string {
 	return "no-cache"
 }
 
+// keptFor is the Cache-Control of what may be kept.
+func (r *request) keptFor(life string) string {
+	if r.target.private {
+		return "private, " + life
+	}
+	return "public, " + life
+}
+
 // shortHash makes validators of different configurations differ.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))

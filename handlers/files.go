@@ -55,11 +55,8 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 		file, body.unchanged = opened.ReadSeekCloser, opened.Unchanged
 	}
 	caching := r.revalidate()
-	switch {
-	case f.Immutable() && r.target.private:
-		caching = "private, max-age=31536000, immutable"
-	case f.Immutable():
-		caching = "public, max-age=31536000, immutable"
+	if f.Immutable() {
+		caching = r.keptFor("max-age=31536000, immutable")
 	}
 	set(w, "Etag", etag, "Cache-Control", caching, "Content-Type", f.ContentType, contentTypeOptions, noSniff)
 	defer func() { r.answered(r.Request, body.status, body.length) }()

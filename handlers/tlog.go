@@ -43,7 +43,7 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 	if l == nil {
 		return errNoLog
 	}
-	c := Content{Type: textType, Caching: r.publicFor("max-age=2")}
+	c := Content{Type: textType, Caching: r.keptFor("max-age=2")}
 	var err error
 	switch {
 	case path == "checkpoint":
@@ -58,7 +58,7 @@ func (g *Registry) serveLog(w http.ResponseWriter, r *request, path string) erro
 	case path == "consistency":
 		c.Body, err = consistency(r.Context(), l, r.URL.RawQuery)
 	case tile:
-		c.Type, c.Caching = "application/octet-stream", r.publicFor(tileLife)
+		c.Type, c.Caching = "application/octet-stream", r.keptFor(tileLife)
 		c.Body, err = tileAt(r.Context(), l, path)
 	default:
 		return errNotFound
@@ -256,14 +256,6 @@ func (t *target) entered() []address.Address {
 // offers reports whether a snapshot offers the version.
 func (t *target) offers(s *index.Snapshot) bool {
 	return s.Provider(t.place).Release(t.version) != nil || s.Module(t.place).Version(t.version) != nil
-}
-
-// publicFor returns the Cache-Control of what may be kept.
-func (r *request) publicFor(life string) string {
-	if r.target.private {
-		return "private, " + life
-	}
-	return "public, " + life
 }
 
 // writeTagged answers with content and an ETag made of it.
