@@ -219,6 +219,8 @@ func TestProvisionRefuses(t *testing.T) {
 		{"pages at the prefix", Handler{UI: &UI{Path: "/v1/"}}, `ui: the path "/v1/" is one that clients use`},
 		{"pages where clients ask", Handler{UI: &UI{Path: "/v1/modules"}}, `ui: the path "/v1/modules" is one that clients use`},
 		{"pages below where clients ask", Handler{Prefix: "/tf", UI: &UI{Path: "/tf/mirror/pages"}}, "is one that clients use"},
+		{"pages where registries are stood in for", Handler{UI: &UI{Path: "/v1/registries"}}, "is one that clients use"},
+		{"pages below a probe", Handler{UI: &UI{Path: "/v1/ready/pages"}}, "is one that clients use"},
 		{"unknown signatures", Handler{Signatures: "always"}, `signatures: "always" is neither prefer nor require`},
 	}
 	for _, test := range tests {
