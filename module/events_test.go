@@ -140,7 +140,7 @@ func TestEvents(t *testing.T) {
 // Caddy may start the events app, which takes over its handlers then, after this one.
 func TestEventsBeforeTheEventsAppWaitForIt(t *testing.T) {
 	c := newConfiguration(t)
-	h := c.mustHandle(Handler{Root: archivesTree(t), Rescan: -1})
+	h := c.mustHandle(Handler{Root: archivesTree(t), Rescan: -1, SigningKey: &SigningKey{Off: true}})
 	if err := c.app().Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func TestMetricsAfterAReloadThatFails(t *testing.T) {
 		config, err := json.Marshal(map[string]any{
 			"admin": admin,
 			"apps": map[string]any{"http": map[string]any{"servers": map[string]any{"registry": map[string]any{
-				"routes": []any{map[string]any{"handle": []any{map[string]any{"handler": "terraform_registry", "root": root}}}},
+				"routes": []any{map[string]any{"handle": []any{map[string]any{"handler": "terraform_registry", "root": root, "signing_key": map[string]any{"off": true}}}}},
 			}}}},
 		})
 		if err != nil {

@@ -130,7 +130,7 @@ func TestFillersGoOnForDownloadsUnderWay(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			storage := t.TempDir()
-			h := Handler{Root: treeToLog(t), Upstreams: mirrored(time.Minute), Tlog: test.tlog, PublicURL: "https://registry.example.com"}
+			h := Handler{Root: treeToLog(t), SigningKey: &SigningKey{Off: true}, Upstreams: mirrored(time.Minute), Tlog: test.tlog, PublicURL: "https://registry.example.com"}
 			if h.Tlog != nil {
 				h.Tlog.Folder = t.TempDir()
 			}
@@ -162,7 +162,7 @@ func TestFillersGoOnForDownloadsUnderWay(t *testing.T) {
 				t.Errorf("what is not on record is handed out: %t", !test.required)
 			}
 
-			liveIn(t, storage, nil, Handler{Root: sampleTree(t)})
+			liveIn(t, storage, nil, Handler{Root: sampleTree(t), SigningKey: &SigningKey{Off: true}})
 			if !usable(before) {
 				t.Error("without the tree it has no storage")
 			}
@@ -202,7 +202,7 @@ func TestFillersOfEmptiedTrees(t *testing.T) {
 // The live configuration may be about to be replaced by the one of the filler.
 func TestFillersWaitForTheirConfiguration(t *testing.T) {
 	root := sampleTree(t)
-	live(t, Handler{Root: root})
+	live(t, Handler{Root: root, SigningKey: &SigningKey{Off: true}})
 	h := newConfiguration(t).mustHandle(Handler{Root: root, Upstreams: mirrored(time.Minute)})
 	p := h.registry.Upstream.(*pooledFiller)
 	if p.newest() != nil || p.await(t.Context(), address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, "1.0.0", address.Platform{}) {
@@ -224,8 +224,8 @@ func TestFillerRequiresARecordAfterAFailedReload(t *testing.T) {
 		t.Fatal("the configurations have different fillers")
 	}
 	failing.mustStart()
-	failing.cancel()                                      // another app has failed to start
-	liveIn(t, storage, nil, Handler{Root: sampleTree(t)}) // the tree is not served any more
+	failing.cancel()                                                                          // another app has failed to start
+	liveIn(t, storage, nil, Handler{Root: sampleTree(t), SigningKey: &SigningKey{Off: true}}) // the tree is not served any more
 	if filler.await(t.Context(), address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, "1.0.0", address.Platform{}) {
 		t.Error("a package is handed out that nothing enters in the log")
 	}
