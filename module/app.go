@@ -61,7 +61,7 @@ type App struct {
 	events     events
 	traffic    traffic
 	sources    []*snapshotSource
-	logged     []*loggedTree        // of the handlers
+	logged     []*loggedTree        // of the handlers, each with another key
 	handlers   []*Handler           // provisioned handlers
 	publishers []*publish.Publisher // of the handlers
 	locks      storage.Locks

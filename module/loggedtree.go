@@ -30,7 +30,7 @@ type pooledTlog struct {
 	users[struct{}]
 }
 
-// A loggedTree gives a handler the log of its tree, as soon as the app has started.
+// A loggedTree gives the handlers of a tree its log, as soon as the app has started.
 type loggedTree struct {
 	key tlogKey
 	log atomic.Pointer[pooledTlog]
@@ -44,13 +44,17 @@ func (t *loggedTree) Log() *tlog.Log {
 	return nil
 }
 
-// addTlog returns the log of a tree. It is for handlers that are being provisioned.
+// addTlog returns the log of a tree, which handlers with the same options share. It is for handlers that
+// are being provisioned.
 func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 	for _, other := range a.logged {
 		if alike := key; !key.named && !other.key.named {
 			if alike.origin = other.key.origin; alike == other.key { // sites with other names
 				key = alike
 			}
+		}
+		if other.key == key {
+			return other, nil
 		}
 		sameFolder := other.key.folder == key.folder && other.key.source.FS == key.source.FS
 		if other.key.origin == key.origin && !sameFolder {
@@ -59,7 +63,7 @@ func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 		if other.key.source == key.source && !sameFolder {
 			return nil, fmt.Errorf("tlog: the tree has two logs, in the folders %s and %s: a tree has one", other.key.folder, key.folder)
 		}
-		if other.key != key && sameFolder {
+		if sameFolder {
 			return nil, fmt.Errorf("tlog: two registries use the folder %s with different options: use the same tree, hostnames, signatures, origin, key and require, or name another folder", key.folder)
 		}
 	}
@@ -70,49 +74,45 @@ func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 
 // acquireTlog takes the log of a tree from the pool, and begins to read it if it is new.
 func (a *App) acquireTlog(t *loggedTree) error {
+	key := t.key
 	a.logging.Lock()
 	defer a.logging.Unlock()
-	pooled := a.logs[t.key]
-	if pooled == nil {
-		key := t.key
-		var err error
-		pooled, _, err = tlogPool.acquire(key, func() (*pooledTlog, error) {
-			p := new(pooledTlog)
-			p.attach(a, struct{}{}) // its storage is needed at once
-			var opening tlog.Opening
-			p.Recorder = record.New(record.Options{
-				Open: func(ctx context.Context) (*tlog.Log, error) {
-					o, err := logOf(key, p.storage).Open(ctx)
-					if err != nil {
-						return nil, err
+	pooled, _, err := tlogPool.acquire(key, func() (*pooledTlog, error) {
+		p := new(pooledTlog)
+		p.attach(a, struct{}{}) // its storage is needed at once
+		var opening tlog.Opening
+		p.Recorder = record.New(record.Options{
+			Open: func(ctx context.Context) (*tlog.Log, error) {
+				o, err := logOf(key, p.storage).Open(ctx)
+				if err != nil {
+					return nil, err
+				}
+				o.Memo = tlogMemo{storage.MemoOf("log " + key.origin + " " + key.folder), p}
+				return opening.Open(ctx, o)
+			},
+			Hostnames: key.names(),
+			Require:   key.recorded,
+			Dates:     func(folder address.Address) map[string]time.Time { return datesIn(key.source, folder) },
+			Unread: func() (n int) {
+				if app := p.newest(); app != nil {
+					for _, x := range app.indexesOf(key.source) {
+						n += x.Unread()
 					}
-					o.Memo = tlogMemo{storage.MemoOf("log " + key.origin + " " + key.folder), p}
-					return opening.Open(ctx, o)
-				},
-				Hostnames: key.names(),
-				Require:   key.recorded,
-				Dates:     func(folder address.Address) map[string]time.Time { return datesIn(key.source, folder) },
-				Unread: func() (n int) {
-					if app := p.newest(); app != nil {
-						for _, x := range app.indexesOf(key.source) {
-							n += x.Unread()
-						}
-					}
-					return n
-				},
-				Learned: func(addresses ...address.Address) { p.compare(key.source, addresses) },
-				Changed: func(s record.State) { p.tell(key, s) },
-			})
-			return p, nil
+				}
+				return n
+			},
+			Learned: func(addresses ...address.Address) { p.compare(key.source, addresses) },
+			Changed: func(s record.State) { p.tell(key, s) },
 		})
-		if err != nil {
-			return err
-		}
-		if pooled.newest() != a {
-			pooled.attach(a, struct{}{})
-		}
-		a.logs[key] = pooled
+		return p, nil
+	})
+	if err != nil {
+		return err
 	}
+	if pooled.newest() != a {
+		pooled.attach(a, struct{}{})
+	}
+	a.logs[key] = pooled
 	t.log.Store(pooled)
 	return nil
 }

@@ -37,12 +37,7 @@ type TlogFiles struct {
 
 // Tlogs returns the logs of the configuration. It changes nothing in them.
 func (a *App) Tlogs() (all []TlogFiles) {
-	seen := make(map[tlogKey]bool)
 	for _, t := range a.logged {
-		if seen[t.key] {
-			continue
-		}
-		seen[t.key] = true
 		key := t.key
 		key.made = false // a command may have another data directory than the server
 		log := logOf(key, a.storage)

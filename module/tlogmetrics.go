@@ -18,10 +18,9 @@ var (
 // collectTlogs adds the metrics of all logs.
 func (a *App) collectTlogs(gauge values) {
 	a.logging.Lock()
-	logs, seen := make(map[string]*pooledTlog, len(a.logs)), make(map[*pooledTlog]bool)
+	logs := make(map[string]*pooledTlog, len(a.logs))
 	for _, t := range a.logged { // in the order of the configuration
-		if p := a.logs[t.key]; p != nil && !seen[p] {
-			seen[p] = true
+		if p := a.logs[t.key]; p != nil {
 			logs[unusedName(t.key.folder, logs)] = p
 		}
 	}
