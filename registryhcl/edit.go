@@ -77,13 +77,7 @@ func (e Edit) set(original []byte, current, wanted noticeText) ([]byte, error) {
 	}
 	blocks := noticeBlocks(body, e.Versions, e.Kind)
 	if len(blocks) == 0 {
-		var b bytes.Buffer
-		b.Write(content)
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.Write(e.render(wanted))
-		return b.Bytes(), nil
+		return appendBlock(content, e.render(wanted)), nil
 	}
 	if wanted == current {
 		return original, nil
@@ -151,13 +145,17 @@ func Remove(content []byte, versions address.Constraints) (edited []byte, remove
 // noticeText is the part of a notice that can be edited.
 type noticeText struct{ reason, link string }
 
+// notices returns the notices of a kind.
+func (m *File) notices(kind Kind) *[]Notice {
+	if kind == WithdrawnNotice {
+		return &m.Withdrawn
+	}
+	return &m.Deprecated
+}
+
 // notice returns the text of the first notice of a kind for exactly these versions.
 func (m *File) notice(kind Kind, versions address.Constraints) noticeText {
-	list := m.Deprecated
-	if kind == WithdrawnNotice {
-		list = m.Withdrawn
-	}
-	for _, n := range list {
+	for _, n := range *m.notices(kind) {
 		if n.Versions.String() == versions.String() {
 			return noticeText{n.Reason, n.Link}
 		}
@@ -169,10 +167,7 @@ func (m *File) notice(kind Kind, versions address.Constraints) noticeText {
 // versions, or else as the last one.
 func (m *File) withNotice(kind Kind, n Notice) File {
 	after := *m
-	list := &after.Deprecated
-	if kind == WithdrawnNotice {
-		list = &after.Withdrawn
-	}
+	list := after.notices(kind)
 	*list = slices.Clone(*list)
 	if i := slices.IndexFunc(*list, func(other Notice) bool { return other.Versions.String() == n.Versions.String() }); i >= 0 {
 		(*list)[i] = n
@@ -280,6 +275,14 @@ func (e Edit) setInBlock(content []byte, b *hclsyntax.Block, t noticeText) []byt
 		content = splice(content, e.start, e.end, e.text)
 	}
 	return content
+}
+
+// appendBlock adds a block at the end, after an empty line.
+func appendBlock(content, block []byte) []byte {
+	if len(content) == 0 {
+		return block
+	}
+	return slices.Concat(content, []byte("\n"), block)
 }
 
 func splice(content []byte, start, end int, text []byte) []byte {

@@ -13,15 +13,11 @@ func checkEdited(before, after []byte, want File) error {
 		return fmt.Errorf("it would be larger than %d KiB: put several versions into one constraint", MaxSize>>10)
 	}
 	is, problems := Parse(after)
-	for _, of := range []struct {
-		kind Kind
-		want []Notice
-		is   []Notice
-	}{{DeprecatedNotice, want.Deprecated, is.Deprecated}, {WithdrawnNotice, want.Withdrawn, is.Withdrawn}} {
-		switch {
-		case hasAll(of.is, of.want):
-		case len(of.is) == maxNotices:
-			return fmt.Errorf("it would have more than %d blocks %s: put several versions into one constraint", maxNotices, of.kind)
+	for _, kind := range []Kind{DeprecatedNotice, WithdrawnNotice} {
+		switch list := *is.notices(kind); {
+		case hasAll(list, *want.notices(kind)):
+		case len(list) == maxNotices:
+			return fmt.Errorf("it would have more than %d blocks %s: put several versions into one constraint", maxNotices, kind)
 		default:
 			return errNotEdited
 		}

@@ -147,7 +147,7 @@ func (g Git) set(content []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	anew := bytes.TrimSpace(g.render())
+	block := g.render()
 	for _, b := range body.Blocks {
 		if b.Type != "git" {
 			continue
@@ -155,15 +155,9 @@ func (g Git) set(content []byte) ([]byte, error) {
 		if m, _ := Parse(content); m.Git != nil && *m.Git == g {
 			return content, nil
 		}
-		return splice(content, b.Range().Start.Byte, b.CloseBraceRange.End.Byte, anew), nil
+		return splice(content, b.Range().Start.Byte, b.CloseBraceRange.End.Byte, bytes.TrimSpace(block)), nil
 	}
-	var w bytes.Buffer
-	w.Write(content)
-	if w.Len() > 0 {
-		w.WriteByte('\n')
-	}
-	w.Write(append(anew, '\n'))
-	return w.Bytes(), nil
+	return appendBlock(content, block), nil
 }
 
 // render returns the block, on lines of its own.
