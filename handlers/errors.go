@@ -116,11 +116,6 @@ func linkRefused(err error) error {
 	return fail(http.StatusForbidden, "this link is not one of this registry's for this file: run the command again to be given one")
 }
 
-// fileNotFetched returns the answer for a file of a that an Upstream did not fetch.
-func fileNotFetched(a address.Address, err error) error {
-	return notFetched("such file of "+a.String(), err)
-}
-
 // versionNotFetched returns the answer for a version that an Upstream did not fetch.
 func versionNotFetched(a address.Address, version string, err error) error {
 	return notFetched(a.String()+" "+version, err)

@@ -254,10 +254,7 @@ func TestModulesThatCannotBeFetched(t *testing.T) {
 		says   string
 	}{
 		{"no such version", upstream.ErrNotFound, http.StatusNotFound, "this registry has no " + originHost + "/acme/vpc/aws 1.0.0, and neither has its origin"},
-		{"not mirrored", pull.ErrNotMirrored, http.StatusNotFound, "does not fetch it from its origin"},
-		{"excluded", pull.ErrExcluded, http.StatusNotFound, "its configuration excludes it"},
 		{"withdrawn since the last scan", pull.ErrWithdrawn, http.StatusGone, "the version is withdrawn"},
-		{"too young", pull.ErrTooYoung, http.StatusNotFound, "published too recently"},
 		{"moved", fmt.Errorf("%w: the tag has moved", pull.ErrConflict), http.StatusUnprocessableEntity, "the tag has moved"},
 		{"not to be read at the moment", fmt.Errorf("%w: %w", pull.ErrUnread, tree.ErrNotWritable), http.StatusServiceUnavailable, "the mirror cannot read its files at the moment: try again in a moment"},
 		{"written to at the moment", tree.ErrChanged, http.StatusServiceUnavailable, "the file is being replaced: try again in a moment"},

@@ -603,7 +603,7 @@ func TestPackagesWithoutASHA256AreFetchedFirst(t *testing.T) {
 	s.install("acme/demo/1.0.0/download/linux/amd64")
 }
 
-// If a version cannot be fetched, the answer says the true reason.
+// If a version or a file cannot be fetched, the answer says the true reason.
 func TestStandInSaysWhyThereIsNoVersion(t *testing.T) {
 	for _, test := range []struct {
 		fails  error
@@ -619,10 +619,16 @@ func TestStandInSaysWhyThereIsNoVersion(t *testing.T) {
 		{upstream.ErrUnavailable, http.StatusBadGateway, "could not fetch it"},
 	} {
 		g := registry(scan(t, indextest.New(t)))
-		g.Upstream = releasing{release: new(upstream.Release), fails: test.fails}
-		a := serve(t, g).get(originStandIn + "/providers/acme/demo/1.0.0/download/linux/amd64")
-		if mustRefuse(t, a, test.status); !strings.Contains(a.body, test.says) {
-			t.Errorf("%v: it says %s", test.fails, a.body)
+		g.Upstream = releasing{release: new(upstream.Release), fails: test.fails, fill: func(string) (*pull.Filled, error) { return nil, test.fails }}
+		s := serve(t, g)
+		for path, of := range map[string]string{
+			originStandIn + "/providers/acme/demo/1.0.0/download/linux/amd64": originHost + "/acme/demo 1.0.0, ",
+			originPath + "demo/terraform-provider-demo_1.0.0_plan9_386.zip":   "such file of " + originHost + "/acme/demo, ",
+		} {
+			a := s.get(path)
+			if mustRefuse(t, a, test.status); !strings.Contains(a.body, test.says) || test.status != http.StatusBadGateway && !strings.Contains(a.body, "this registry has no "+of) {
+				t.Errorf("%v: it says %s", test.fails, a.body)
+			}
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
 	case errors.Is(err, pull.ErrNotSigned):
 		return g.versionFailed(r, err)
 	case err != nil:
-		return fileNotFetched(r.target.Address, err)
+		return notFetched("such file of "+r.target.Address.String(), err)
 	}
 	r.aboutTarget()
 	r.Version, r.Platform = f.Version, f.Platform

@@ -441,29 +441,6 @@ func TestPullThroughOfPlatformsThatAreAdded(t *testing.T) {
 	}
 }
 
-// A 404 says whether the origin does not have the file or the mirror does not fetch
-// it.
-func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
-	snapshot := scan(t, indextest.New(t))
-	for _, test := range []struct {
-		fails error
-		says  string
-	}{
-		{upstream.ErrNotFound, "this registry has no such file of " + originHost + "/acme/demo, and neither has its origin"},
-		{pull.ErrNotMirrored, "does not fetch it from its origin"},
-		{pull.ErrExcluded, "its configuration excludes it"},
-		{pull.ErrUnlisted, "its origin does not list it"},
-		{pull.ErrTooYoung, "published too recently"},
-	} {
-		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: failing{fail: failWith(test.fails)}})
-		a := s.get(originPath + "demo/terraform-provider-demo_1.0.0_plan9_386.zip")
-		mustRefuse(t, a, http.StatusNotFound)
-		if !strings.Contains(a.body, test.says) {
-			t.Errorf("it says %s", a.body)
-		}
-	}
-}
-
 // A file is served as soon as it is in the tree, even if the root of the snapshot has
 // been replaced by a rename since.
 func TestPullThroughIntoARootThatWasReplaced(t *testing.T) {
