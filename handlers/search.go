@@ -29,26 +29,15 @@ type FoundList struct {
 
 	listed  []Listed
 	results catalog.Results
-	only    *foundPlace // the one result, which the query names; nil otherwise
+	isNamed bool // the query names the only result
 }
-
-// A foundPlace is the place of a result.
-type foundPlace struct{ entry, page int }
 
 // Len returns the number of results.
-func (f FoundList) Len() int {
-	if f.only != nil {
-		return 1
-	}
-	return f.results.Len()
-}
+func (f FoundList) Len() int { return f.results.Len() }
 
 // Item returns one result. Of a page of documentation, page is its place among the Titles of the
 // provider.
 func (f FoundList) Item(i int) (l *Listed, page int) {
-	if f.only != nil {
-		return &f.listed[f.only.entry], f.only.page
-	}
 	entry, page := f.results.Item(i)
 	return &f.listed[entry], page
 }
@@ -56,10 +45,6 @@ func (f FoundList) Item(i int) (l *Listed, page int) {
 // Entries returns each entry with results, and how many it has.
 func (f FoundList) Entries() iter.Seq2[*Listed, int] {
 	return func(yield func(*Listed, int) bool) {
-		if f.only != nil {
-			yield(&f.listed[f.only.entry], 1)
-			return
-		}
 		counts := make([]int32, len(f.listed))
 		for i := range f.results.Len() {
 			entry, _ := f.results.Item(i)
@@ -76,7 +61,7 @@ func (f FoundList) Entries() iter.Seq2[*Listed, int] {
 // NamedPart returns the folder of a submodule or an example, as the query names it; empty if
 // the one result is not what the query names.
 func (f FoundList) NamedPart() string {
-	if f.only == nil || f.Query.Named == nil {
+	if !f.isNamed {
 		return ""
 	}
 	return f.Query.Named.Part
@@ -106,7 +91,7 @@ func (v *View) Search(q catalog.Query, most int) (s Search, err error) {
 		if s.Providers, s.Pages, err = l.providers.search(ctx, q, anything, most); err != nil {
 			return Search{}, err
 		}
-		if s.Pages.only != nil {
+		if s.Pages.isNamed {
 			s.Modules = FoundList{} // the URL of that page was pasted
 		}
 		if s.Modules.Len()+s.Providers.Len()+s.Pages.Len() > 0 {
@@ -123,13 +108,14 @@ func anything(*Listed) bool { return true }
 func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed) bool, most int) (entries, pages FoundList, err error) {
 	all := l.entries()
 	entries, pages = FoundList{Query: q, listed: all}, FoundList{Query: q, listed: all}
-	if found, ok := l.named(q.Named); ok && asked(&all[found.entry]) {
+	if entry, page, ok := l.named(q.Named); ok && asked(&all[entry]) {
+		found := catalog.OneResult(entry, page)
 		if q.Named.Slug == "" {
-			entries.only = &found
+			entries.results, entries.isNamed = found, true
 			return entries, pages, nil
 		}
-		if found.page >= 0 {
-			pages.only = &found
+		if page >= 0 {
+			pages.results, pages.isNamed = found, true
 			return entries, pages, nil
 		}
 	}
@@ -137,26 +123,22 @@ func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed
 	return entries, pages, err
 }
 
-// named returns what a query names, if it is listed. A name without a HOSTNAME may be hosted,
-// or of a public registry.
-func (l *listed) named(r *catalog.Reference) (found foundPlace, ok bool) {
+// named returns what a query names, if it is listed: an entry, and the page of its documentation, or -1. A
+// name without a HOSTNAME may be hosted, or of a public registry.
+func (l *listed) named(r *catalog.Reference) (entry, page int, ok bool) {
 	if r == nil {
-		return found, false
+		return 0, -1, false
 	}
-	at, ok := l.find(r.Address)
+	entry, ok = l.find(r.Address)
 	if !ok && r.Address.Hostname == "" && !r.Own {
-		if at, ok = l.find(r.Address.WithHostname(address.TerraformHost)); !ok {
-			at, ok = l.find(r.Address.WithHostname(address.OpenTofuHost))
+		if entry, ok = l.find(r.Address.WithHostname(address.TerraformHost)); !ok {
+			entry, ok = l.find(r.Address.WithHostname(address.OpenTofuHost))
 		}
 	}
-	if !ok {
-		return found, false
+	if !ok || r.Slug == "" {
+		return entry, -1, ok
 	}
-	found = foundPlace{at, -1}
-	if r.Slug != "" {
-		found.page = l.entries()[at].Titles().Find(content.DocCategory(r.Category), r.Slug)
-	}
-	return found, true
+	return entry, l.entries()[entry].Titles().Find(content.DocCategory(r.Category), r.Slug), true
 }
 
 // find returns the place of an address.

@@ -223,6 +223,11 @@ func newResult(sum int16, place, part int32) result {
 	return result(sum)<<48 | result(place)<<20 | result(part)
 }
 
+// OneResult returns the only result: an entry by its place, or a page of its documentation; -1: none.
+func OneResult(entry, page int) Results {
+	return Results{[]result{newResult(0, int32(entry), int32(page+1))}}
+}
+
 // Len returns the number of results.
 func (r Results) Len() int { return len(r.found) }
 
