@@ -49,34 +49,23 @@ func accessRules(d *caddyfile.Dispenser, h *module.Handler) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	h.Access = new(module.Access)
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		switch word := d.Val(); word {
-		case "subject", "groups":
-			field := &h.Access.Subject
-			if word == "groups" {
-				field = &h.Access.Groups
-			}
-			if *field != "" {
-				return d.Errf("%s is already specified", word)
-			}
-			if !d.AllArgs(field) || *field == "" {
-				return d.ArgErr()
-			}
-		case "allow", "deny":
-			rule, err := module.NewAccessRule(append([]string{word}, d.RemainingArgs()...))
-			if err != nil {
-				return d.WrapErr(err)
-			}
-			h.Access.Rules = append(h.Access.Rules, rule)
-		default:
-			return d.Errf("unrecognized word '%s' in access, the allowed ones are: subject, groups, allow, deny", word)
+	a := new(module.Access)
+	h.Access = a
+	rule := func(d *caddyfile.Dispenser) error {
+		rule, err := module.NewAccessRule(append([]string{d.Val()}, d.RemainingArgs()...))
+		if err != nil {
+			return d.WrapErr(err)
 		}
+		a.Rules = append(a.Rules, rule)
+		return nil
 	}
-	if len(h.Access.Rules) == 0 {
+	err := parseBlock(d, "access",
+		word{"subject", text(&a.Subject)}, word{"groups", text(&a.Groups)}, word{"allow", rule}, word{"deny", rule},
+	)
+	if err == nil && len(a.Rules) == 0 {
 		return d.Err("access has no rule, so nothing could be read: add one such as 'allow authenticated read *'")
 	}
-	return nil
+	return err
 }
 
 // seekRule advances d from the beginning of a block of rules to the rule with a number.

@@ -23,29 +23,22 @@ func git(d *caddyfile.Dispenser, h *module.Handler) error {
 		return d.Err("git has no argument: repositories are named in the registry.hcl of modules, and hosts in the block")
 	}
 	g := new(module.Git)
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		switch d.Val() {
-		case "host":
-			host := new(module.GitHost)
-			if err := hostBlock(d, &host.Name, &host.Allow, host.CheckAllow, []string{"user", "token", "webhook"}, &host.User, &host.Token, &host.Webhook); err != nil {
-				return err
-			}
-			if host.Token != "" && len(host.Allow) == 0 {
-				return d.Errf("the host %s has a token and no allow: name the repositories that it is for, since others choose which ones are fetched", host.Name)
-			}
-			g.Hosts = append(g.Hosts, host)
-		case "private":
-			if err := addWords(d, &g.Private); err != nil {
-				return err
-			}
-		case "poll":
-			if err := positiveDuration(d, &g.Poll); err != nil {
-				return err
-			}
-		default:
-			return d.Errf("unrecognized word '%s' in git, the allowed ones are: host, private, poll", d.Val())
-		}
-	}
 	h.Git = g
-	return nil
+	return parseBlock(d, "git",
+		word{"host", func(d *caddyfile.Dispenser) error { return gitHost(d, g) }},
+		word{"private", list(&g.Private)},
+		word{"poll", duration(&g.Poll)},
+	)
+}
+
+// gitHost parses the name of a host, and the block of its credentials and webhook.
+func gitHost(d *caddyfile.Dispenser, g *module.Git) error {
+	h := new(module.GitHost)
+	g.Hosts = append(g.Hosts, h)
+	err := hostBlock(d, &h.Name, &h.Allow, h.CheckAllow,
+		word{"user", text(&h.User)}, word{"token", text(&h.Token)}, word{"webhook", text(&h.Webhook)})
+	if err == nil && h.Token != "" && len(h.Allow) == 0 {
+		return d.Errf("the host %s has a token and no allow: name the repositories that it is for, since others choose which ones are fetched", h.Name)
+	}
+	return err
 }

@@ -30,11 +30,11 @@ func login(d *caddyfile.Dispenser, h *module.Handler) error {
 		var err error
 		switch {
 		case texts[word] != nil:
-			err = setText(d, texts[word])
+			err = text(texts[word])(d)
 		case word == "ports":
 			err = loginPorts(d, l)
 		case word == "scopes":
-			err = addWords(d, &l.Scopes)
+			err = list(&l.Scopes)(d)
 		default:
 			err = d.Errf("unrecognized subdirective '%s', the allowed ones are: client, secret, issuer, authz, token, ports, scopes", word)
 		}

@@ -19,24 +19,11 @@ func publish(d *caddyfile.Dispenser, h *module.Handler) error {
 		return d.ArgErr()
 	}
 	p := new(module.Publish)
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		sizes := map[string]*int64{"max_size": &p.MaxSize, "max_staged": &p.MaxStaged, "max_staged_each": &p.MaxStagedEach}
-		switch word := d.Val(); word {
-		case "max_size", "max_staged", "max_staged_each":
-			if err := positiveSize(d, sizes[word]); err != nil {
-				return err
-			}
-		case "staging":
-			if err := positiveDuration(d, &p.Staging); err != nil {
-				return err
-			}
-		default:
-			return d.Errf("unrecognized word '%s' in publish, the allowed ones are: max_size, staging, max_staged, max_staged_each", word)
-		}
-		if err := p.Validate(); err != nil {
-			return d.WrapErr(err)
-		}
-	}
 	h.Publish = p
-	return nil
+	return parseBlock(d, "publish",
+		word{"max_size", checked(size(&p.MaxSize), p.Validate)},
+		word{"staging", checked(duration(&p.Staging), p.Validate)},
+		word{"max_staged", checked(size(&p.MaxStaged), p.Validate)},
+		word{"max_staged_each", checked(size(&p.MaxStagedEach), p.Validate)},
+	)
 }

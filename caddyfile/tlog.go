@@ -23,23 +23,16 @@ func tlog(d *caddyfile.Dispenser, h *module.Handler) error {
 	if d.NextArg() {
 		return d.ArgErr()
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		if d.Val() == "require" {
+	h.Tlog = t
+	return parseBlock(d, "tlog",
+		word{"origin", text(&t.Origin)},
+		word{"key", text(&t.Key)},
+		word{"require", func(d *caddyfile.Dispenser) error {
 			if d.NextArg() {
 				return d.ArgErr()
 			}
 			t.Require = true
-			continue
-		}
-		texts := map[string]*string{"origin": &t.Origin, "key": &t.Key}
-		text, ok := texts[d.Val()]
-		if !ok {
-			return d.Errf("unrecognized word '%s' in tlog, the allowed ones are: origin, key, require", d.Val())
-		}
-		if err := setText(d, text); err != nil {
-			return err
-		}
-	}
-	h.Tlog = t
-	return nil
+			return nil
+		}},
+	)
 }

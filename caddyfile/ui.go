@@ -27,23 +27,17 @@ func ui(d *caddyfile.Dispenser, h *module.Handler) error {
 	if u.Path != "" && !strings.HasPrefix(u.Path, "/") && !strings.HasPrefix(u.Path, "{") {
 		return d.Errf("ui: the path '%s' does not start with a slash", u.Path)
 	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		texts := map[string]*string{"name": &u.Name, "logo": &u.Logo}
-		switch word := d.Val(); word {
-		case "name", "logo":
-			if err := setText(d, texts[word]); err != nil {
-				return err
-			}
-		case "link":
+	h.UI = u
+	return parseBlock(d, "ui",
+		word{"name", text(&u.Name)},
+		word{"logo", text(&u.Logo)},
+		word{"link", func(d *caddyfile.Dispenser) error {
 			var l module.UILink
 			if !d.AllArgs(&l.Text, &l.URL) {
 				return d.ArgErr()
 			}
 			u.Links = append(u.Links, l)
-		default:
-			return d.Errf("unrecognized word '%s' in ui, the allowed ones are: name, logo, link", word)
-		}
-	}
-	h.UI = u
-	return nil
+			return nil
+		}},
+	)
 }

@@ -17,27 +17,16 @@ func usage(d *caddyfile.Dispenser, h *module.Handler) error {
 		return d.ArgErr()
 	}
 	u := new(module.Usage)
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		switch word := d.Val(); word {
-		case "by":
-			if err := setText(d, &u.By); err != nil {
-				return err
-			}
-		case "keep":
-			if err := positiveDuration(d, &u.Keep); err != nil {
-				return err
-			}
-		default:
-			return d.Errf("unrecognized word '%s' in usage, the allowed ones are: by, keep", word)
-		}
+	h.Usage = u
+	check := func() error {
 		known := *u
 		if module.HasPlaceholder(known.By) {
 			known.By = ""
 		}
-		if err := known.Validate(); err != nil {
-			return d.WrapErr(err)
-		}
+		return known.Validate()
 	}
-	h.Usage = u
-	return nil
+	return parseBlock(d, "usage",
+		word{"by", checked(text(&u.By), check)},
+		word{"keep", checked(duration(&u.Keep), check)},
+	)
 }
