@@ -223,47 +223,38 @@ func (a *App) emitTagMoved(e pull.Event) {
 
 // emitPublished emits an event for the files that a request has published.
 func (a *App) emitPublished(t servedTree, e *handlers.Exchange, client string) {
-	a = a.usable()
-	a.events.emit(eventPublished, map[string]any{
-		"root":    t.root(),
-		"address": e.Address(),
+	a.emitUpload(eventPublished, t, e, client, map[string]any{
 		"version": e.Version,
 		"kind":    e.Upload.Kind.String(),
 		"files":   e.Upload.Files,
-		"subject": e.Upload.Subject,
-		"client":  client,
 	})
 }
 
 // emitNoticesChanged emits an event for the versions that a request has withdrawn,
 // deprecated or restored.
 func (a *App) emitNoticesChanged(t servedTree, e *handlers.Exchange, client string) {
-	a = a.usable()
-	a.events.emit(eventNoticesChanged, map[string]any{
-		"root":       t.root(),
-		"address":    e.Address(),
+	a.emitUpload(eventNoticesChanged, t, e, client, map[string]any{
 		"withdrawn":  e.Upload.Notices.Withdrawn,
 		"deprecated": e.Upload.Notices.Deprecated,
 		"restored":   e.Upload.Notices.Restored,
-		"subject":    e.Upload.Subject,
-		"client":     client,
 	})
 }
 
 // emitRefused emits an event for a file that a request has sent and that was refused.
 func (a *App) emitRefused(t servedTree, e *handlers.Exchange, client string, untold int) {
-	a = a.usable()
-	a.events.emit(eventRefused, map[string]any{
-		"root":         t.root(),
-		"address":      e.Address(),
+	a.emitUpload(eventRefused, t, e, client, map[string]any{
 		"version":      e.Version,
 		"kind":         e.Upload.Kind.String(),
 		"file":         e.Upload.File,
 		"outcome":      e.Upload.Outcome.String(),
 		"status":       e.Status,
 		"reason":       e.Upload.Reason,
-		"subject":      e.Upload.Subject,
-		"client":       client,
 		"more_like_it": untold,
 	})
+}
+
+// emitUpload emits an event for a file that a request has sent, and adds where it was sent to, and by whom.
+func (a *App) emitUpload(name string, t servedTree, e *handlers.Exchange, client string, data map[string]any) {
+	data["root"], data["address"], data["subject"], data["client"] = t.root(), e.Address(), e.Upload.Subject, client
+	a.usable().events.emit(name, data)
 }
