@@ -280,7 +280,7 @@ func (v *View) Appearance(a address.Address, version string) (first tlog.Appeara
 	if l == nil {
 		return first, "", false
 	}
-	t := g.named(v.request.self, a)
+	t := v.named(a)
 	for _, a := range slices.Backward(t.entered()) {
 		if first, ok = l.Appearance(a, version); ok {
 			return first, v.proofPath(t.resource().Address, version), true

@@ -99,7 +99,7 @@ func (g *Registry) answerUsage(w http.ResponseWriter, r *request) error {
 // Downloads returns how often a provider or module was downloaded. It is asked for what the user
 // may see only.
 func (v *View) Downloads(a address.Address) uint64 {
-	t := v.registry.named(v.request.self, a)
+	t := v.named(a)
 	return v.registry.Usage.Downloads(t.resource().Address)
 }
 
@@ -110,6 +110,6 @@ func (v *View) Usage(a address.Address) map[string]usage.Summary {
 	if !v.registry.Usage.Known() {
 		return nil
 	}
-	t := v.registry.named(v.request.self, a)
+	t := v.named(a)
 	return v.registry.Usage.Versions(t.resource().Address)
 }
