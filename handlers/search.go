@@ -69,7 +69,7 @@ func (f FoundList) NamedPart() string {
 
 // ParseQuery reads a query for this view, in which the registry's own names say nothing.
 func (v *View) ParseQuery(text string) catalog.Query {
-	return catalog.ParseQuery(text, append(slices.Clone(v.registry.Hostnames), v.request.self)...)
+	return catalog.ParseQuery(text, v.names()...)
 }
 
 // Search searches the modules and providers that the user may see, and the documentation of
@@ -183,10 +183,8 @@ func (v *View) UsedBy(a address.Address) (Users, error) {
 	names := []address.Address{a}
 	if a.Hostname == "" {
 		names = nil
-		for _, name := range append(slices.Clone(v.registry.Hostnames), v.request.self) {
-			if own := a.WithHostname(name); !slices.Contains(names, own) {
-				names = append(names, own)
-			}
+		for _, name := range v.names() {
+			names = append(names, a.WithHostname(name))
 		}
 	}
 	return Users{l.usedBy().Users(names...), l.modules.entries()}, nil

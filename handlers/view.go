@@ -168,6 +168,14 @@ func (v *View) Provider(a address.Address) (*index.Provider, error) {
 	return p, v.complete()
 }
 
+// names returns the names of the registry: see Registry.isName.
+func (v *View) names() []svchost.Hostname {
+	if len(v.registry.Hostnames) > 0 {
+		return v.registry.Hostnames
+	}
+	return []svchost.Hostname{v.request.self}
+}
+
 // named returns the target of an address in the view.
 func (v *View) named(a address.Address) target { return v.registry.named(v.request.self, a) }
 
