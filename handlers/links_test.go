@@ -441,6 +441,24 @@ func TestValidatorsOfOtherURLs(t *testing.T) {
 			seen[a.Header.Get("Etag")] = a.body
 		}
 	}
+	const document = "/v1/providers/acme/demo/1.0.0/download/linux/amd64"
+	clear(seen)
+	g, base := registry(snapshot), ""
+	g.BaseURL = func(*http.Request) string { return base }
+	for _, base = range []string{home, "https://other.example.com", home + ":8443", home, ""} { // as clients have reached it
+		a := do(g, http.MethodGet, document)
+		etag := a.Header().Get("Etag")
+		if other, known := seen[etag]; known && other != a.Body.String() {
+			t.Errorf("%s is the ETag of two documents", etag)
+		}
+		seen[etag] = a.Body.String()
+		if again := do(g, http.MethodGet, document, "If-None-Match: "+etag); again.Code != http.StatusNotModified {
+			t.Errorf("again: got %d", again.Code)
+		}
+	}
+	if len(seen) != 4 {
+		t.Errorf("there are %d documents", len(seen))
+	}
 }
 
 // A release that moves to the folder of the registry's name, or back, has the same bytes and

@@ -143,37 +143,6 @@ func TestAbsoluteURLs(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a host that is invalid in URLs", func(t *testing.T) {
-		for _, host := range []string{"user@evil.example.com", `a"b`, "a b", "a/b", "", "[::1%25x]"} {
-			w := ask(t, plain, download, "", func(r *http.Request, _ *caddy.Replacer) { r.Host = host })
-			if !json.Valid(w.Body.Bytes()) || !strings.Contains(w.Body.String(), `"download_url":"/v1/mirror/-/`) {
-				t.Errorf("%q: got %s", host, w.Body)
-			}
-		}
-	})
-	t.Run("documents with other URLs have another ETag", func(t *testing.T) {
-		seen := make(map[string]string)
-		for _, host := range []string{"registry.example.com", "other.example.com", "registry.example.com:8443", "registry.example.com", ""} {
-			for _, h := range []*Handler{plain, public} {
-				w := ask(t, h, download, "", func(r *http.Request, _ *caddy.Replacer) { r.Host = host })
-				etag := w.Header().Get("Etag")
-				if other, known := seen[etag]; known && other != w.Body.String() {
-					t.Errorf("%s is the ETag of two documents", etag)
-				}
-				seen[etag] = w.Body.String()
-				again := ask(t, h, download, "", func(r *http.Request, _ *caddy.Replacer) {
-					r.Host = host
-					r.Header.Set("If-None-Match", etag)
-				})
-				if again.Code != http.StatusNotModified {
-					t.Errorf("again: got %d", again.Code)
-				}
-			}
-		}
-		if len(seen) != 5 { // for three hosts, for none, and for the public URL
-			t.Errorf("there are %d documents", len(seen))
-		}
-	})
 }
 
 // The headers of a proxy count only if Caddy trusts it.
