@@ -62,22 +62,23 @@ func TestSigningKeyIsGeneratedOnceForACluster(t *testing.T) {
 }
 
 func TestDamagedSigningKeyIsNotReplaced(t *testing.T) {
-	c := newConfiguration(t)
-	c.mustHandle(Handler{Root: sampleTree(t)})
-	damaged := []byte("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlost\n")
-	if err := c.ctx.Storage().Store(c.ctx, signingKeyName, damaged); err != nil {
-		t.Fatal(err)
-	}
-	c.generate = func() (*signing.Key, error) {
-		t.Error("a key was generated")
-		return shortKey(t), nil
-	}
-	err := c.start()
-	if err == nil || !strings.Contains(err.Error(), signingKeyName) || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("got error %v", err)
-	}
-	if kept, err := c.ctx.Storage().Load(c.ctx, signingKeyName); err != nil || !bytes.Equal(kept, damaged) {
-		t.Errorf("the stored key was replaced by %q (%v)", kept, err)
+	for _, damaged := range []string{"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlost\n", ""} {
+		c := newConfiguration(t)
+		c.mustHandle(Handler{Root: sampleTree(t)})
+		if err := c.ctx.Storage().Store(c.ctx, signingKeyName, []byte(damaged)); err != nil {
+			t.Fatal(err)
+		}
+		c.generate = func() (*signing.Key, error) {
+			t.Error("a key was generated")
+			return shortKey(t), nil
+		}
+		err := c.start()
+		if err == nil || !strings.Contains(err.Error(), signingKeyName) || !strings.Contains(err.Error(), "damaged") {
+			t.Errorf("got error %v", err)
+		}
+		if kept, err := c.ctx.Storage().Load(c.ctx, signingKeyName); err != nil || string(kept) != damaged {
+			t.Errorf("the stored key was replaced by %q (%v)", kept, err)
+		}
 	}
 }
 
@@ -269,19 +270,6 @@ func TestSigningKeyFile(t *testing.T) {
 }
 
 // A key may only be generated if there is none, not if it cannot be read.
-func TestLoadKeyDistinguishesMissingFromUnreadable(t *testing.T) {
-	c := newConfiguration(t)
-	if _, err := loadKey(c.ctx, callsTo(c.ctx.Storage())); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a key: %v", err)
-	}
-	if err := c.ctx.Storage().Store(c.ctx, signingKeyName, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := loadKey(c.ctx, callsTo(c.ctx.Storage())); err == nil || errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("with an empty key: %v", err)
-	}
-}
-
 // lockedKey returns an armored private key with a passphrase.
 func lockedKey(t *testing.T, passphrase string) string {
 	t.Helper()
