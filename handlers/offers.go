@@ -116,20 +116,22 @@ func (s treeOffers) Follow(context.Context, *index.File, pull.Follower) (int64, 
 	return 0, nil, pull.ErrNotOffered
 }
 
-func (s treeOffers) Provider(p index.Place) (*index.Provider, error) {
-	if provider := s.Snapshot.Provider(p); provider != nil {
-		return provider, nil
+// found returns what a snapshot has, or that it is not offered.
+func found[T any](v *T) (*T, error) {
+	if v == nil {
+		return nil, pull.ErrNotOffered
 	}
-	return nil, pull.ErrNotOffered
+	return v, nil
+}
+
+func (s treeOffers) Provider(p index.Place) (*index.Provider, error) {
+	return found(s.Snapshot.Provider(p))
 }
 
 func (s treeOffers) FetchRelease(index.Place, string) error { return pull.ErrNotOffered }
 
 func (s treeOffers) release(p index.Place, version string) (*index.Release, error) {
-	if r := s.Snapshot.Provider(p).Release(version); r != nil {
-		return r, nil
-	}
-	return nil, pull.ErrNotOffered
+	return found(s.Snapshot.Provider(p).Release(version))
 }
 
 func (s treeOffers) Archives(p index.Place, version string, _ bool) (*wire.Document, error) {
@@ -153,26 +155,19 @@ func (s treeOffers) Download(p index.Place, version string, platform address.Pla
 }
 
 func (s treeOffers) ProviderFile(p index.Place, name, _ string, _ bool) (*index.File, error) {
-	if provider := s.Snapshot.Provider(p); provider != nil {
-		if f := provider.File(name); f != nil {
-			return f, nil
-		}
+	provider, err := s.Provider(p)
+	if err != nil {
+		return nil, err
 	}
-	return nil, pull.ErrNotOffered
+	return found(provider.File(name))
 }
 
 func (s treeOffers) Module(p index.Place) (*index.Module, error) {
-	if m := s.Snapshot.Module(p); m != nil {
-		return m, nil
-	}
-	return nil, pull.ErrNotOffered
+	return found(s.Snapshot.Module(p))
 }
 
 func (s treeOffers) ModuleVersion(p index.Place, version string) (*index.ModuleVersion, error) {
-	if v := s.Snapshot.Module(p).Version(version); v != nil {
-		return v, nil
-	}
-	return nil, pull.ErrNotOffered
+	return found(s.Snapshot.Module(p).Version(version))
 }
 
 func (s treeOffers) ModuleFolder(p index.Place, version string) (archive, folder string, err error) {
