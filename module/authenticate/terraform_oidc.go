@@ -185,17 +185,8 @@ func (o *OpenID) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		name, args := d.Val(), d.RemainingArgs()
-		switch name {
-		case "audience", "groups", "subject":
-			if len(args) == 0 {
-				return d.ArgErr()
-			}
-		case "require":
-			if len(args) < 2 {
-				return d.Err("require takes a claim and the values it may have")
-			}
-		default:
-			return d.Errf("unrecognized subdirective '%s', the allowed ones are: audience, subject, groups, require", name)
+		if len(args) == 0 && slices.Contains([]string{"audience", "groups", "subject"}, name) {
+			return d.ArgErr()
 		}
 		switch name {
 		case "audience":
@@ -211,10 +202,15 @@ func (o *OpenID) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			o.SubjectClaim = args[0]
 		case "require":
+			if len(args) < 2 {
+				return d.Err("require takes a claim and the values it may have")
+			}
 			if o.Require == nil {
 				o.Require = make(map[string][]string)
 			}
 			o.Require[args[0]] = append(o.Require[args[0]], args[1:]...)
+		default:
+			return d.Errf("unrecognized subdirective '%s', the allowed ones are: audience, subject, groups, require", name)
 		}
 		if d.NextBlock(d.Nesting()) {
 			return d.Errf("%s does not have a block", name)
