@@ -94,14 +94,16 @@ func (a *App) acquireTlog(t *loggedTree) error {
 			Require:   key.recorded,
 			Dates:     func(folder address.Address) map[string]time.Time { return datesIn(key.source, folder) },
 			Unread: func() (n int) {
-				if app := p.newest(); app != nil {
-					for _, x := range app.indexesOf(key.source) {
-						n += x.Unread()
-					}
+				for _, x := range p.indexes(key) {
+					n += x.Unread()
 				}
 				return n
 			},
-			Learned: func(addresses ...address.Address) { p.compare(key.source, addresses) },
+			Learned: func(addresses ...address.Address) {
+				for _, x := range p.indexes(key) {
+					x.Compare(addresses...)
+				}
+			},
 			Changed: func(s record.State) { p.tell(key, s) },
 		})
 		return p, nil
@@ -152,15 +154,12 @@ func (p *pooledTlog) Destruct() error {
 	return nil
 }
 
-// compare has the indexes of a tree compare addresses with the log, or everything.
-func (p *pooledTlog) compare(from source.Source, addresses []address.Address) {
-	app := p.newest()
-	if app == nil {
-		return
+// indexes returns the indexes of the log's tree.
+func (p *pooledTlog) indexes(key tlogKey) []*index.Index {
+	if app := p.newest(); app != nil {
+		return app.indexesOf(key.source)
 	}
-	for _, x := range app.indexesOf(from) {
-		x.Compare(addresses...)
-	}
+	return nil
 }
 
 // tell logs whether something can be added to a log.
