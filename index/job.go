@@ -9,11 +9,13 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A job is an archive, as a file or a folder, that has to be read, and the result of reading
@@ -25,7 +27,6 @@ type job struct {
 	module   *archive.ModuleFolder  // nil for any other archive
 	unpacked *archive.PackageFolder // nil for any other archive
 	queue.Task
-	read func(context.Context, *job) (memo.Record, error)
 
 	before *entry // of the folder; nil if there is none
 	first  bool   // nothing was offered before: it was found by the first scan of a process
@@ -54,8 +55,8 @@ func (a *job) isFolder() bool { return a.module != nil || a.unpacked != nil }
 
 // newArchive adds a file in a folder, which a report calls report, to the archives to read,
 // unless the memo knows it, or it is empty, or no regular file.
-func (w *walker) newArchive(f *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
-	a := w.newJob(f, report, e, version, read)
+func (w *walker) newArchive(f *folder, report string, e tree.Entry, version string) *job {
+	a := w.newJob(f, report, e, version)
 	a.Stamp = tree.StampOf(e.Info)
 	if !e.Info.Mode().IsRegular() {
 		a.Bad = tree.Findingf(tree.Unreadable, "it is not a regular file: remove it")
@@ -71,8 +72,8 @@ func (w *walker) newArchive(f *folder, report string, e tree.Entry, version stri
 	return w.renew(a)
 }
 
-func (w *walker) newJob(f *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (memo.Record, error)) *job {
-	return &job{part: f.Part, Location: e.Location(report), Task: queue.Task{Address: f.Address, Version: version}, read: read, before: w.before, first: w.scan.last == nil}
+func (w *walker) newJob(f *folder, report string, e tree.Entry, version string) *job {
+	return &job{part: f.Part, Location: e.Location(report), Task: queue.Task{Address: f.Address, Version: version}, before: w.before, first: w.scan.last == nil}
 }
 
 // recall copies the result for an archive from the memo, or from the digests from outside of
@@ -148,9 +149,6 @@ func (w *walker) renew(a *job) *job {
 		return a
 	}
 	a.Background = true
-	if a.module != nil {
-		a.read = readModuleFolderAgain
-	}
 	known := a.Record
 	if a = w.queue(a); a.pending && !a.finished {
 		a.Record, a.pending = known, false
@@ -195,16 +193,17 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 		}
 		return readResult{record: d}
 	}
-	d, err := a.read(ctx, a)
+	read, err := a.read(ctx)
 	if err != nil {
-		d = memo.Record{Digest: archive.Digest{Bad: tree.AsFinding(err)}}
+		read = archive.Digest{Bad: tree.AsFinding(err)}
 	}
+	d := memo.Record{Digest: read, Stamp: a.Stamp}
 	if x.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.Bad != nil && d.Bad.Reason == tree.BeingWritten) {
 		x.options.Listed.Forget(a.Report) // it was replaced or removed after it was listed
 		r.young = true
 	}
 	now := x.options.now()
-	d.Stamp, d.Earlier = a.Stamp, x.earlier(a, d, now)
+	d.Earlier = x.earlier(a, d, now)
 	if ctx.Err() == nil {
 		x.memo.Put(&a.Location, d, now)
 	}
@@ -215,28 +214,63 @@ func (x *scanner) readArchive(ctx context.Context, a *job) (r readResult) {
 	return r
 }
 
+// read reads the archive.
+func (a *job) read(ctx context.Context) (archive.Digest, error) {
+	switch {
+	case a.module != nil && a.Background:
+		return a.readModuleAgain(ctx)
+	case a.module != nil:
+		return a.module.Read(ctx, a.Pause())
+	case a.unpacked != nil:
+		return a.unpacked.Read(ctx, a.Pause())
+	}
+	return a.readFile(func(f afero.File, size int64) (archive.Digest, error) {
+		if a.Address.IsModule() {
+			return archive.ReadModule(ctx, f, size, address.ModuleFormatOf(a.Name), wire.SHA256{})
+		}
+		return archive.ReadPackage(ctx, f, size, a.Address.Name, wire.SHA256{})
+	})
+}
+
+// readModuleAgain reads the folder of a module that is offered: a.module must not change.
+func (a *job) readModuleAgain(ctx context.Context) (archive.Digest, error) {
+	again, bad := archive.FindModule(a.part, a.Path(), func(string) {})
+	switch {
+	case bad != nil:
+		return archive.Digest{}, bad
+	case again.Stamp() != a.Stamp:
+		return archive.Digest{}, beingWritten()
+	}
+	return again.Read(ctx, a.Pause())
+}
+
 // readFile opens an archive that is a file, and calls read. The file must not change meanwhile.
-func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (memo.Record, error) {
+func (a *job) readFile(read func(f afero.File, size int64) (archive.Digest, error)) (archive.Digest, error) {
 	f, info, err := a.part.OpenRegular(a.Path())
 	if err != nil {
-		return memo.Record{}, err
+		return archive.Digest{}, err
 	}
 	defer f.Close()
 	if !tree.StampOf(info).SameContent(a.Stamp) {
-		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
+		return archive.Digest{}, beingWritten()
 	}
 	d, failed := read(archive.Paced(f, a.Pause()), info.Size())
 	if err := tree.ReadFailure(f); err != nil {
-		return memo.Record{}, err
+		return archive.Digest{}, err
 	}
 	if bad := (*tree.Finding)(nil); failed != nil && !errors.As(failed, &bad) {
-		return memo.Record{}, failed
+		return archive.Digest{}, failed
 	}
 	if info, err = f.Stat(); err != nil {
-		return memo.Record{}, err
+		return archive.Digest{}, err
 	}
 	if !tree.StampOf(info).SameContent(a.Stamp) {
-		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
+		return archive.Digest{}, beingWritten()
 	}
-	return memo.Record{Digest: d}, failed
+	return d, failed
+}
+
+// beingWritten is the finding for an archive that changes while it is read.
+func beingWritten() *tree.Finding {
+	return tree.Findingf(tree.BeingWritten, "it is still being written")
 }

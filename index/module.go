@@ -1,12 +1,10 @@
 package index
 
 import (
-	"context"
 	"strings"
 
 	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
@@ -16,7 +14,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A moduleFolder is the folder of one module and the packages in it.
@@ -95,11 +92,7 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	case p.IsFolder:
 		p.job = w.newFolderArchive(m, e, parsed.Number.String())
 	default:
-		p.job = w.newArchive(&m.folder, m.Report, e, parsed.Number.String(), func(ctx context.Context, a *job) (memo.Record, error) {
-			return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
-				return archive.ReadModule(ctx, f, size, parsed.Format, wire.SHA256{})
-			})
-		})
+		p.job = w.newArchive(&m.folder, m.Report, e, parsed.Number.String())
 	}
 	m.packages = append(m.packages, p)
 }
@@ -120,7 +113,7 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 // Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *job {
 	w.depends = true // on what is in the folder
-	a := w.newJob(&m.folder, m.Report, e, version, readModuleFolder)
+	a := w.newJob(&m.folder, m.Report, e, version)
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
@@ -132,24 +125,6 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 	}
 	a.Stamp = a.module.Stamp()
 	return w.recallOrQueueFolder(a, dirs...)
-}
-
-func readModuleFolder(ctx context.Context, a *job) (memo.Record, error) {
-	d, err := a.module.Read(ctx, a.Pause())
-	return memo.Record{Digest: d}, err
-}
-
-// readModuleFolderAgain is readModuleFolder for a folder that is offered: it must not change.
-func readModuleFolderAgain(ctx context.Context, a *job) (memo.Record, error) {
-	again, bad := archive.FindModule(a.part, a.Path(), func(string) {})
-	switch {
-	case bad != nil:
-		return memo.Record{}, bad
-	case again.Stamp() != a.Stamp:
-		return memo.Record{}, tree.Findingf(tree.BeingWritten, "it is still being written")
-	}
-	d, err := again.Read(ctx, a.Pause())
-	return memo.Record{Digest: d}, err
 }
 
 // offer returns the versions of a module's folder that can be offered.

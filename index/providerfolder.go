@@ -1,7 +1,6 @@
 package index
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"iter"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	version "github.com/hashicorp/go-version"
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
@@ -60,13 +58,6 @@ func newPackageArchive(a *job, p address.Platform) *packageArchive {
 	text := strings.TrimSuffix(a.Name, ".zip")
 	text = text[len(text)-len(p.OS)-len("_")-len(p.Arch):]
 	return &packageArchive{job: a, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
-}
-
-// readPackage reads the zip of one platform.
-func readPackage(ctx context.Context, a *job) (memo.Record, error) {
-	return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
-		return archive.ReadPackage(ctx, f, size, a.Address.Name, wire.SHA256{})
-	})
 }
 
 // list sorts the files of a provider's folder into releases, and queues the unread packages.
@@ -185,7 +176,7 @@ func (r *releaseFiles) keep(bad *tree.Finding, isPackage bool) {
 func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report string, e tree.Entry) {
 	r := p.release(f.Version, f.Text)
 	if f.Kind == address.PackageFile {
-		a := w.newArchive(&p.folder, report, e, r.Text, readPackage)
+		a := w.newArchive(&p.folder, report, e, r.Text)
 		r.packages = append(r.packages, newPackageArchive(a, f.Platform))
 		return
 	}
@@ -207,6 +198,28 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report
 		d.DetachName()
 	}
 	*slot = d
+}
+
+// addPackageFolder queues the unpacked package of a platform for reading, and reports
+// whether the folder's name is a platform.
+func (w *walker) addPackageFolder(p *providerFolder, report, version string, e tree.Entry) bool {
+	platform, ok := layout.PlatformOfFolder(e.Name)
+	v, err := address.ParseProviderVersion(version)
+	if !ok || err != nil {
+		return false
+	}
+	a := w.newJob(&p.folder, report, e, version)
+	w.depends = true // the result depends on the files in its folders
+	visit := func(dir string) { w.scan.watch.Add(p.Part, dir, p.Report) }
+	if a.unpacked, a.Bad = archive.FindPackage(p.Part, e.Path(), p.Address.Name, platform.OS, visit); a.Bad != nil {
+		w.setAside(a)
+	} else {
+		a.Stamp = a.unpacked.Stamp()
+		a = w.recallOrQueueFolder(a)
+	}
+	r := p.release(v, v.String())
+	r.packages = append(r.packages, newPackageArchive(a, platform))
+	return true
 }
 
 // release returns the files of a version, and adds it if it is new.

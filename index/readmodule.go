@@ -5,15 +5,13 @@ import (
 	"io/fs"
 	"time"
 
-	version "github.com/hashicorp/go-version"
-	"github.com/spf13/afero"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+	version "github.com/hashicorp/go-version"
 )
 
 // ReadVersion reads a version of a module in the tree, as a scan does, for callers that
@@ -34,11 +32,16 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 	if found == nil || err != nil {
 		return nil, err
 	}
-	p := &modulePackage{ModulePackage: *found, job: &job{part: part, Location: tree.Location{Dir: at.Dir, Name: at.Name}}}
-	if !found.IsFolder {
+	p := &modulePackage{ModulePackage: *found, job: &job{part: part, Location: tree.Location{Dir: at.Dir, Name: at.Name}, Task: queue.Task{Address: a}}}
+	if found.IsFolder {
+		err = p.find()
+	} else {
 		p.Stamp = tree.StampOf(at.Info)
 	}
-	if err := p.read(ctx); err != nil {
+	if err == nil {
+		p.Digest, err = p.read(ctx)
+	}
+	if err != nil {
 		return nil, archive.AsModuleError(ctx, err)
 	}
 	return p.offered(a.Hostname), nil
@@ -53,30 +56,19 @@ func NewModuleVersion(a address.Address, v *version.Version, path string, info f
 	return p.offered(a.Hostname)
 }
 
-// read reads a package or folder outside of a scan.
-func (p *modulePackage) read(ctx context.Context) error {
-	a := p.job
-	if !p.IsFolder {
-		d, err := readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
-			return archive.ReadModule(ctx, f, size, p.Format, wire.SHA256{})
-		})
-		d.Stamp = a.Stamp
-		a.Record = d
-		return err
-	}
+// find finds the files of a folder outside of a scan.
+func (p *modulePackage) find() error {
 	var dirs []string
-	a.module, a.Bad = archive.FindModule(a.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
-	a.Stamp = a.module.Stamp()
+	var bad *tree.Finding
+	p.module, bad = archive.FindModule(p.part, p.job.Path(), func(dir string) { dirs = append(dirs, dir) })
+	p.Stamp = p.module.Stamp()
 	// Even if no scan follows, there is no other sign that the folder has been copied
 	// completely.
-	if now := time.Now(); !a.Bad.Passes() && a.part.WithChanges(a.Stamp, a.Path(), dirs, now).TooYoung(now, folderRest) {
-		return tree.Findingf(tree.BeingWritten, "it is still being written")
+	if now := time.Now(); !bad.Passes() && p.part.WithChanges(p.Stamp, p.job.Path(), dirs, now).TooYoung(now, folderRest) {
+		return beingWritten()
 	}
-	if a.Bad != nil {
-		return a.Bad
+	if bad != nil {
+		return bad
 	}
-	d, err := readModuleFolder(ctx, a)
-	d.Stamp = a.Stamp
-	a.Record = d
-	return err
+	return nil
 }
