@@ -24,61 +24,34 @@ type PackageError struct {
 
 func (e *PackageError) Error() string { return e.Detail }
 
-// A PackageDigest is the result of reading a provider's package.
-type PackageDigest struct {
-	SHA256 wire.SHA256
-
-	// FileHashes are the hashes of its files, and the hashes of the zip's entries where they
-	// differ: clients compare the package with both (checklist 68).
-	FileHashes []string
-
-	Digest Digest
-}
-
 // CheckPackage reads a package of the provider called typ to its end, as a scan does.
 // Callers that have just written the file and know its sha256 save computing it again; zero is
 // an unknown sha256. The error is a *PackageError if a scan would withhold the
-// package; the SHA256 is then set if the file could be read. Any other error is an error of
-// ctx or of the file.
-func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
+// package. Any other error is an error of ctx or of the file. With an error, the digest has only
+// the SHA256, if the file could be read.
+func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (Digest, error) {
 	return (*Arriving)(nil).CheckPackage(ctx, f, size, typ, platform, known)
 }
 
 // CheckPackage is CheckPackage for the file to which the bytes were written.
-func (a *Arriving) CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
+func (a *Arriving) CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (Digest, error) {
 	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return a.readPackage(ctx, f, size, typ, known) })
 	if err == nil {
 		if bad := PackageDetailOf(d.Content).FindingOn(platform); bad != nil {
-			err = AsPackageError(bad)
+			return Digest{SHA256: d.SHA256}, AsPackageError(bad)
 		}
 	}
-	if err != nil {
-		return PackageDigest{SHA256: d.SHA256}, err
-	}
-	hashes := wire.ListHashes(d.FileHashes, PackageDetailOf(d.Content).PackedHashes)
-	return PackageDigest{SHA256: d.SHA256, FileHashes: hashes, Digest: d}, nil
-}
-
-// A ModuleDigest is the result of reading a module's package.
-type ModuleDigest struct {
-	SHA256 wire.SHA256
-	Doubts Doubts // about the package
-
-	Digest Digest
+	return d, err
 }
 
 // CheckModule reads the package of a module, VERSION.tar.gz, VERSION.tgz or VERSION.zip, as
 // CheckPackage reads a provider's. f is the file to which the bytes were written.
-func (a *Arriving) CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
+func (a *Arriving) CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (Digest, error) {
 	format := address.ModuleFormatOf(name)
 	if format == "" {
-		return ModuleDigest{}, &PackageError{tree.BadName, "it is not named " + address.ModuleFileNames("VERSION") + ": rename it"}
+		return Digest{}, &PackageError{tree.BadName, "it is not named " + address.ModuleFileNames("VERSION") + ": rename it"}
 	}
-	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return a.readModule(ctx, f, size, format, known) })
-	if err != nil {
-		return ModuleDigest{SHA256: d.SHA256}, err
-	}
-	return ModuleDigest{SHA256: d.SHA256, Doubts: DoubtsOf(d), Digest: d}, nil
+	return checkArchive(ctx, f, size, func() (Digest, error) { return a.readModule(ctx, f, size, format, known) })
 }
 
 // checkArchive reads an archive outside of a scan. It tells the archive's faults from the
@@ -91,10 +64,15 @@ func checkArchive(ctx context.Context, f afero.File, size int64, read func() (Di
 		return Digest{}, err
 	}
 	d, err := read()
-	if bad := (*tree.Finding)(nil); err == nil || ctx.Err() != nil || errors.As(err, &bad) {
-		return d, AsPackageError(err)
+	if err == nil {
+		return d, nil
 	}
-	return d, tree.StorageError(err)
+	if bad := (*tree.Finding)(nil); ctx.Err() != nil || errors.As(err, &bad) {
+		err = AsPackageError(err)
+	} else {
+		err = tree.StorageError(err)
+	}
+	return Digest{SHA256: d.SHA256}, err
 }
 
 // ReadPackage reads the package of the provider called typ from the current offset of f to

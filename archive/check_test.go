@@ -23,7 +23,7 @@ func TestCheckPackage(t *testing.T) {
 	}
 	linux := address.Platform{OS: "linux", Arch: "amd64"}
 	d, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux, wire.SHA256{})
-	if err != nil || d.SHA256 != wire.SHA256Of(good) || len(d.FileHashes) != 1 || !strings.HasPrefix(d.FileHashes[0], "h1:") {
+	if err != nil || d.SHA256 != wire.SHA256Of(good) || len(d.PackageHashes()) != 1 || !strings.HasPrefix(d.PackageHashes()[0], "h1:") {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	if known, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux, d.SHA256); err != nil || !reflect.DeepEqual(known, d) {
@@ -78,7 +78,7 @@ func TestCheckModule(t *testing.T) {
 		if known, err := unseen.CheckModule(t.Context(), f, int64(len(test.content)), test.name, d.SHA256); err != nil || !reflect.DeepEqual(known, d) {
 			t.Errorf("%s with a known sha256: got %+v, %v", test.name, known, err)
 		}
-		h1 = append(h1, d.Digest.FileHashes.H1())
+		h1 = append(h1, d.FileHashes.H1())
 	}
 	if !strings.HasPrefix(h1[0], "h1:") || h1[0] != h1[1] || h1[0] != h1[2] {
 		t.Errorf("the same files have the hashes %v", h1)

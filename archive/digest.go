@@ -28,6 +28,12 @@ func (d Digest) IsOutdated(ofModule bool) bool {
 	return ofModule && d.Bad == nil && !moduledoc.IsCurrent(SummaryIn(d.Content))
 }
 
+// PackageHashes returns the hashes of a provider's package: the hashes of its files, and the hashes of
+// the zip's entries where they differ. Clients compare the package with both (checklist 68).
+func (d Digest) PackageHashes() []string {
+	return wire.ListHashes(d.FileHashes, PackageDetailOf(d.Content).PackedHashes)
+}
+
 // Paced returns f with a call of wait before each read, so that reading can be paused.
 func Paced(f afero.File, wait func()) afero.File { return pacedFile{f, wait} }
 

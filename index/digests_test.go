@@ -86,7 +86,7 @@ func (p *publishing) placePackage() {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		p.Digests().AddPackage(info, d)
+		p.Digests().Add(info, d)
 	})
 }
 
@@ -97,7 +97,7 @@ func (p *publishing) placeModule() {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		p.Digests().AddModule(info, d)
+		p.Digests().Add(info, d)
 	})
 }
 
@@ -185,7 +185,7 @@ func TestDigestsNeedInodes(t *testing.T) {
 	}
 	o := options(t, files.Open)
 	o.Digests = new(index.Digests)
-	o.Digests.AddPackage(info, d)
+	o.Digests.Add(info, d)
 	if s := scanWith(t, o); s.Read != 1 {
 		t.Errorf("%d were read", s.Read)
 	}

@@ -50,8 +50,8 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 // NewModuleVersion returns the version of a module whose package has been written to the
 // tree as VERSION.tar.gz, before a scan has seen it. path is the path in the tree's modules,
 // info describes the file, and d is the result of CheckModule.
-func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d archive.ModuleDigest) *ModuleVersion {
-	p := &modulePackage{ModulePackage: layout.ModulePackage{Number: v, Format: "tar.gz"}, job: &job{Location: tree.Location{Name: path}, Record: memo.Record{Digest: d.Digest}}}
+func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d archive.Digest) *ModuleVersion {
+	p := &modulePackage{ModulePackage: layout.ModulePackage{Number: v, Format: "tar.gz"}, job: &job{Location: tree.Location{Name: path}, Record: memo.Record{Digest: d}}}
 	p.job.Stamp = tree.StampOf(info)
 	return p.offered(a.Hostname)
 }

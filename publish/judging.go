@@ -79,7 +79,7 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, c *staged) (*inde
 func (p *Publisher) remember(ctx context.Context, c *staged, digests *index.Digests) {
 	for name, info := range c.files {
 		if digest, ok := p.checked.Get(checkedAs(c.sums[name], info)); ok {
-			digests.AddPackage(info, digest)
+			digests.Add(info, digest)
 		} else {
 			p.checkStaged(ctx, c.stage, name, digests)
 		}
@@ -101,7 +101,7 @@ func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, diges
 	if err != nil {
 		return
 	}
-	digests.AddPackage(info, digest)
+	digests.Add(info, digest)
 	p.checked.Put(checkedAs(digest.SHA256, info), digest, cache.UntilEvicted)
 }
 
@@ -114,7 +114,7 @@ func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, dig
 			continue
 		}
 		if digest, ok := p.checked.Get(checkedAs(c.sums[name], staged)); ok {
-			digests.AddPackage(info, digest)
+			digests.Add(info, digest)
 		}
 	}
 }

@@ -50,10 +50,10 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 	if err != nil {
 		return Result{}, p.asRefusal(ctx, f, err)
 	}
-	if err := p.checkRecord(f, digest.Digest.FileHashes.H1(), r.sum); err != nil {
+	if err := p.checkRecord(f, digest.FileHashes.H1(), r.sum); err != nil {
 		return Result{}, err
 	}
-	notes, err := judge(digest.Doubts, u.AllowSecrets)
+	notes, err := judge(archive.DoubtsOf(digest), u.AllowSecrets)
 	if err != nil {
 		return Result{}, err
 	}
@@ -85,7 +85,7 @@ func judge(d archive.Doubts, allowSecrets bool) (notes []string, err error) {
 
 // placeModule gives a package its name in the tree. If the version has been published
 // meanwhile, it returns that package instead.
-func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r *received, digest archive.ModuleDigest, dir string) (*presentModule, error) {
+func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r *received, digest archive.Digest, dir string) (*presentModule, error) {
 	unlock, err := p.lock(ctx, files.Modules, tree.ModuleLock(f.Address, f.Version))
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r 
 		return present, tree.StorageError(files.Modules.Remove(name))
 	}
 	if x := p.options.Index(); x != nil {
-		x.Digests().AddModule(info, digest)
+		x.Digests().Add(info, digest)
 	}
 	return nil, nil
 }

@@ -99,7 +99,7 @@ type Publisher struct {
 		looked time.Time // when they were looked for last
 	}
 
-	checked cache.Cache[checkedFile, archive.PackageDigest] // packages that are staged
+	checked cache.Cache[checkedFile, archive.Digest] // packages that are staged
 }
 
 // A checkedFile identifies the content of a package that was checked. Writing to the file
@@ -137,7 +137,7 @@ func New(o Options) (*Publisher, error) {
 	}
 	p := &Publisher{
 		options: o, room: newRoom(o.MaxStaged, o.MaxStagedEach),
-		checked: cache.Cache[checkedFile, archive.PackageDigest]{MaxEntries: maxChecked},
+		checked: cache.Cache[checkedFile, archive.Digest]{MaxEntries: maxChecked},
 	}
 	p.opener = tree.NewOpener(index.Guarded(o.Open, func() []*index.Snapshot { return []*index.Snapshot{p.snapshot()} }))
 	return p, nil

@@ -106,7 +106,7 @@ func (p *Publisher) checkPackage(ctx context.Context, f File, r *received) (err 
 	if r.digest, err = r.arriving.CheckPackage(ctx, r, r.size, f.Address.Name, f.Platform, r.sum); err != nil {
 		return p.asRefusal(ctx, f, err)
 	}
-	return p.checkRecord(f, r.digest.Digest.FileHashes.H1(), r.sum)
+	return p.checkRecord(f, r.digest.FileHashes.H1(), r.sum)
 }
 
 // checkSignature refuses a file that is not a signature, whether or not the signature

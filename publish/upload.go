@@ -51,7 +51,7 @@ type received struct {
 	arriving *archive.Arriving // of a package of a provider or module
 	sum      wire.SHA256
 	size     int64
-	digest   archive.PackageDigest // of a package, after it was checked
+	digest   archive.Digest // of a package, after it was checked
 }
 
 // Discard removes the file unless it has its final name, and gives back its room.

@@ -180,7 +180,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	}
 	kept = true
 	for _, d := range f.digests() {
-		d.AddModule(info, digest)
+		d.Add(info, digest)
 	}
 	return index.NewModuleVersion(w.Address, w.number, name, info, digest), nil
 }
@@ -249,23 +249,23 @@ func (w *moduleRequest) atSource(source upstream.ModuleSource) string {
 
 // packModule writes the package of a module, and checks it as a scan will. It refuses a
 // package that the index would withhold.
-func (f *Filler) packModule(w *moduleRequest, source upstream.ModuleSource, files archive.FetchedModule, to *quota.Package) (archive.ModuleDigest, error) {
+func (f *Filler) packModule(w *moduleRequest, source upstream.ModuleSource, files archive.FetchedModule, to *quota.Package) (archive.Digest, error) {
 	hash, name := sha256.New(), w.version+".tar.gz"
 	arriving := archive.NewArrivingModule(name)
 	defer arriving.Close()
 	err := files.Pack(f.ctx, io.MultiWriter(to, hash, arriving))
-	var digest archive.ModuleDigest
+	var digest archive.Digest
 	if err == nil {
 		to.SyncAhead()
 		digest, err = arriving.CheckModule(f.ctx, to, to.Received(), name, wire.SHA256(hash.Sum(nil)))
 	}
 	var bad *archive.PackageError
 	if err == nil && files.Published {
-		err = publishable(digest.Doubts)
+		err = publishable(archive.DoubtsOf(digest))
 	}
 	switch {
 	case err == nil:
-		return digest, f.checkRecord(w.Address, w.version, address.Platform{}, digest.Digest.FileHashes.H1(), digest.SHA256)
+		return digest, f.checkRecord(w.Address, w.version, address.Platform{}, digest.FileHashes.H1(), digest.SHA256)
 	case errors.As(err, &bad):
 		failure := &upstream.Failure{Host: cmp.Or(w.Hostname.ForDisplay(), source.URL.Host), Kind: upstream.ErrMalformed, Detail: "version " + w.version + " of the module: " + bad.Detail}
 		f.noteUnpublishable(w, source, failure)

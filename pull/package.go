@@ -361,7 +361,7 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 // restoreKeys adds the keys of a release that is in the tree to a keys file without them: another instance may
 // have written the file at the same time, when the lock that they share was not available. The package is valid
 // even if that fails, and the next request tries again.
-func (f *Filler) restoreKeys(d *directory, k *packageFill, p upstream.Package, digest archive.PackageDigest) {
+func (f *Filler) restoreKeys(d *directory, k *packageFill, p upstream.Package, digest archive.Digest) {
 	keys, err := d.readKeys()
 	if err != nil || keys.pinned || !k.Signed() || f.options.ReadOnly {
 		return
@@ -374,7 +374,7 @@ func (f *Filler) restoreKeys(d *directory, k *packageFill, p upstream.Package, d
 // verify compares a package with its release. It refuses a package that the index would
 // withhold. It reads the package unless it was checked while it arrived, and computes the
 // sha256 unless it is known.
-func (f *Filler) verify(k *packageFill, p upstream.Package, arriving *archive.Arriving, file afero.File, size int64, known wire.SHA256) (d archive.PackageDigest, err error) {
+func (f *Filler) verify(k *packageFill, p upstream.Package, arriving *archive.Arriving, file afero.File, size int64, known wire.SHA256) (d archive.Digest, err error) {
 	refuse := func(kind error, detail string) error {
 		return &upstream.Failure{Host: k.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
 	}
@@ -389,10 +389,10 @@ func (f *Filler) verify(k *packageFill, p upstream.Package, arriving *archive.Ar
 		return d, refuse(upstream.ErrBadChecksum, p.Name+" is not the file that was released")
 	case withheld:
 		return d, refuse(upstream.ErrMalformed, p.Name+": "+bad.Detail)
-	case p.SHA256 == (wire.SHA256{}) && len(p.FileHashes) > 0 && !slices.ContainsFunc(d.FileHashes, func(hash string) bool { return slices.Contains(p.FileHashes, hash) }):
+	case p.SHA256 == (wire.SHA256{}) && len(p.FileHashes) > 0 && !slices.ContainsFunc(d.PackageHashes(), func(hash string) bool { return slices.Contains(p.FileHashes, hash) }):
 		return d, refuse(upstream.ErrBadChecksum, p.Name+" has other files in it than the mirror says")
 	}
-	return d, f.checkRecord(k.Address, k.Version, p.Platform, d.Digest.FileHashes.H1(), d.SHA256)
+	return d, f.checkRecord(k.Address, k.Version, p.Platform, d.FileHashes.H1(), d.SHA256)
 }
 
 // fetchPackage fetches a package from its origin.
@@ -427,7 +427,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 			return early.growing
 		}
 	}
-	var digest archive.PackageDigest
+	var digest archive.Digest
 	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
 	if err == nil {
 		temporary.SyncAhead()
@@ -445,14 +445,14 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	}
 	kept = true
 	for _, d := range f.digests() {
-		d.AddPackage(info, digest)
+		d.Add(info, digest)
 	}
 	return f.newFilled(k, p, name, info, digest), nil
 }
 
 // keepDocuments writes the documents of a package. It writes only one release of a
 // namespace at a time, since the releases share a keys file.
-func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package, digest archive.PackageDigest) error {
+func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package, digest archive.Digest) error {
 	namespace := path.Join(string(k.Address.Hostname), k.Address.Namespace)
 	unlock, err := f.lock(locks+namespace, lockPatience)
 	if err != nil {
@@ -493,8 +493,8 @@ func (f *Filler) explain(ctx context.Context, s *Source, r *approved, wrong erro
 	return fmt.Errorf("%w: it has been released again: to have the new one, remove the version from the tree", ErrConflict)
 }
 
-func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info fs.FileInfo, digest archive.PackageDigest) *Filled {
-	return &Filled{File: offer.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), FileHashes: digest.FileHashes, opener: f.opener}
+func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info fs.FileInfo, digest archive.Digest) *Filled {
+	return &Filled{File: offer.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), FileHashes: digest.PackageHashes(), opener: f.opener}
 }
 
 // A watchedPackage is a temporary package that is checked while it arrives, and tells its

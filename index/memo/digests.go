@@ -23,14 +23,9 @@ type Digests struct {
 	known cache.Cache[tree.Stamp, Record]
 }
 
-// AddPackage adds the result of CheckPackage for the file with that info. If the file system
-// has no inodes, it adds nothing.
-func (d *Digests) AddPackage(info fs.FileInfo, k archive.PackageDigest) { d.add(info, k.Digest) }
-
-// AddModule is AddPackage for CheckModule.
-func (d *Digests) AddModule(info fs.FileInfo, m archive.ModuleDigest) { d.add(info, m.Digest) }
-
-func (d *Digests) add(info fs.FileInfo, read archive.Digest) {
+// Add adds the result of CheckPackage or CheckModule for the file with that info. If the file
+// system has no inodes, it adds nothing.
+func (d *Digests) Add(info fs.FileInfo, read archive.Digest) {
 	found := Record{Digest: read, Stamp: tree.StampOf(info)}
 	if found.Stamp.Inode == 0 || found.FileHashes == "" { // a digest that no check has returned is empty
 		return
