@@ -84,7 +84,8 @@ func (m FetchedModule) pack(ctx context.Context, part tree.Part, to io.Writer) e
 			return AsPackageError(tree.Findingf(tree.TooLarge, "its files have more than %d bytes, with those that symlinks lead to", int64(maxFetched)))
 		}
 	}
-	if err := markExecutables(ctx, part, files); err != nil {
+	unchecked := func(*File, []byte, io.Reader) error { return nil }
+	if err := inspectFiles(ctx, part, files, unchecked); err != nil {
 		return packingError(err)
 	}
 	about, err := m.globalHeader()
@@ -115,31 +116,6 @@ func packingError(err error) error {
 		return fmt.Errorf("%w: %s", tree.ErrNotWritable, bad.Detail)
 	}
 	return AsPackageError(bad)
-}
-
-// markExecutables sets which files are executable.
-func markExecutables(ctx context.Context, p tree.Part, files []File) error {
-	buffer := make([]byte, inspectSize)
-	for i := range files {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		start, err := readBeginning(p, &files[i], buffer)
-		if err != nil {
-			return changedWhileRead(err)
-		}
-		files[i].executable = files[i].byMode || isExecutable(start)
-	}
-	return nil
-}
-
-func readBeginning(p tree.Part, file *File, buffer []byte) ([]byte, error) {
-	f, err := p.OpenUnchanged(file.Path, file.Stamp())
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readStart(f, buffer)
 }
 
 // globalHeader is the beginning of the package.

@@ -156,7 +156,13 @@ func disregardUniformModes(files []File) {
 // fault.
 func (m *ModuleFolder) Read(ctx context.Context, wait func()) (Digest, error) {
 	docs := moduledoc.Collector{Short: true}
-	if err := inspectFiles(ctx, m.part, m.files, &docs); err != nil {
+	err := inspectFiles(ctx, m.part, m.files, func(file *File, start []byte, content io.Reader) error {
+		if err := docs.Add(file.Name, content); err != nil {
+			return err
+		}
+		return refuseSecret(file, start)
+	})
+	if err != nil {
 		return Digest{}, changedWhileRead(err)
 	}
 	k, err := packFolder(m.files)
@@ -174,37 +180,41 @@ func (m *ModuleFolder) Read(ctx context.Context, wait func()) (Digest, error) {
 	return Digest{SHA256: sum, FileHashes: r.sums.hashes(k.files), Size: k.size(), Checksum: k.checksum, Content: content}, nil
 }
 
-// inspectFiles sets which files are executable, collects the module's documentation, and
-// refuses a folder with a secret in it.
-func inspectFiles(ctx context.Context, p tree.Part, files []File, docs *moduledoc.Collector) error {
+// inspectFiles sets which files are executable, and calls inspect with each file: with its
+// beginning, and with its content from the start on.
+func inspectFiles(ctx context.Context, p tree.Part, files []File, inspect func(file *File, start []byte, content io.Reader) error) error {
 	buffer := make([]byte, inspectSize)
 	for i := range files {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("reading ended: %w", err)
 		}
-		start, err := inspectFile(p, &files[i], buffer, docs)
-		if err != nil {
+		if err := files[i].inspect(p, buffer, inspect); err != nil {
 			return err
 		}
-		if kind := secretByContent(start, files[i].Size); kind != "" {
-			return tree.Findingf(tree.Secret, "%q in it holds %s, which everyone who downloads the module would get: remove it, or name it in the folder's %s", files[i].Name, kind, ignoreName)
-		}
-		files[i].executable = files[i].byMode || isExecutable(start)
 	}
 	return nil
 }
 
-// inspectFile returns the beginning of a file.
-func inspectFile(p tree.Part, file *File, buffer []byte, docs *moduledoc.Collector) (start []byte, err error) {
-	f, err := p.OpenUnchanged(file.Path, file.Stamp())
+func (f *File) inspect(p tree.Part, buffer []byte, inspect func(file *File, start []byte, content io.Reader) error) error {
+	opened, err := p.OpenUnchanged(f.Path, f.Stamp())
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer f.Close()
-	if start, err = readStart(f, buffer); err != nil {
-		return nil, err
+	defer opened.Close()
+	start, err := readStart(opened, buffer)
+	if err != nil {
+		return err
 	}
-	return start, docs.Add(file.Name, io.MultiReader(bytes.NewReader(start), f))
+	f.executable = f.byMode || isExecutable(start)
+	return inspect(f, start, io.MultiReader(bytes.NewReader(start), opened))
+}
+
+// refuseSecret refuses a file that begins like a secret.
+func refuseSecret(file *File, start []byte) error {
+	if kind := secretByContent(start, file.Size); kind != "" {
+		return tree.Findingf(tree.Secret, "%q in it holds %s, which everyone who downloads the module would get: remove it, or name it in the folder's %s", file.Name, kind, ignoreName)
+	}
+	return nil
 }
 
 // encodeExecutables returns one bit for each file, in the form that the memo keeps. With it,
