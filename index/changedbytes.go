@@ -54,11 +54,8 @@ func (x *scanner) firstBytes(a *job) *memo.EarlierBytes {
 }
 
 // bytesOf returns the bytes of an archive that clients could download, or nil if they could
-// not, and the earlier bytes, or nil if there were none. A nil entry offers nothing.
+// not, and the earlier bytes, or nil if there were none.
 func (e *entry) bytesOf(a *job) (offered, before *memo.EarlierBytes) {
-	if e == nil {
-		return nil, nil
-	}
 	for _, c := range e.changed() {
 		if c.Path == a.ReportPath() {
 			before = c.First

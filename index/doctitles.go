@@ -35,7 +35,7 @@ func (l *listing) titlesFor(s *scan, p *Provider) map[string]content.Titles {
 	if latest := p.Latest(); latest.Docs() != "" {
 		all[latest.Docs()] = l.titles(s, latest)
 	}
-	for _, m := range s.last.group(l.folder().Address).allMerged() {
+	for _, m := range s.last.group(l.folder().Address).merged {
 		_, docs := m.latestDocs()
 		i := slices.IndexFunc(p.Releases, func(r *Release) bool { return r.Docs() == docs })
 		if _, known := all[docs]; docs != "" && i >= 0 && !known {
@@ -54,7 +54,7 @@ func (l *listing) titles(s *scan, r *Release) content.Titles {
 		a = newTitlesJob(l.folder(), r)
 		kept, _ := s.memo.Document(&a.Location) // of an earlier process
 		a.known = kept
-		if before, known := w.before.titlesIn(docs); known {
+		if before, known := w.before.titles[docs]; known {
 			a.known = before
 		}
 		if w.titles == nil {
@@ -69,14 +69,6 @@ func (l *listing) titles(s *scan, r *Release) content.Titles {
 		return a.Content
 	}
 	return a.known
-}
-
-// titlesIn returns the titles of documentation that an entry has, which may be nil.
-func (e *entry) titlesIn(docs string) (titles content.Titles, known bool) {
-	if e != nil {
-		titles, known = e.titles[docs]
-	}
-	return titles, known
 }
 
 // newTitlesJob makes the job of reading the titles of a release.
@@ -136,9 +128,12 @@ func (x *scanner) readTitles(ctx context.Context, a *job) (r readResult) {
 func (s *Snapshot) untitled() changes.Paths {
 	folders := make(changes.Paths)
 	for a := range s.differs.groups {
-		for _, m := range s.groups.Get(a).allMerged() {
+		for _, m := range s.group(a).merged {
 			e, docs := m.latestDocs()
-			if _, known := e.titlesIn(docs); docs != "" && !known {
+			if docs == "" {
+				continue
+			}
+			if _, known := e.titles[docs]; !known {
 				folders[e.folder.Report] = true
 			}
 		}

@@ -55,41 +55,21 @@ type offered struct {
 	unread   bool       // a document could not be read, and may be readable a moment later
 }
 
-// offers reports whether there is anything to say about the address of the entry.
+// orEmpty returns an entry without anything if there is none.
+func (e *entry) orEmpty() *entry {
+	if e == nil {
+		return new(entry)
+	}
+	return e
+}
+
+// offers reports whether there is anything to say about the address of the entry, which may be nil.
 func (e *entry) offers() bool {
 	return e != nil && (e.provider != nil || e.module != nil || e.metadata.File != nil)
 }
 
-// providerOrNil returns the provider of an entry, which may be nil.
-func (e *entry) providerOrNil() *Provider {
-	if e == nil {
-		return nil
-	}
-	return e.provider
-}
-
-// moduleOrNil returns the module of an entry, which may be nil.
-func (e *entry) moduleOrNil() *Module {
-	if e == nil {
-		return nil
-	}
-	return e.module
-}
-
-// metadataOrZero returns the metadata of an entry, which may be nil.
-func (e *entry) metadataOrZero() (m offer.Metadata) {
-	if e != nil {
-		m = e.metadata
-	}
-	return m
-}
-
-// release returns the offered release of a version, without notices, or nil. A nil entry
-// has none.
+// release returns the offered release of a version, without notices, or nil.
 func (e *entry) release(version string) *Release {
-	if e == nil {
-		return nil
-	}
 	for _, r := range e.releases {
 		if r.Version == version {
 			return r
@@ -101,7 +81,7 @@ func (e *entry) release(version string) *Release {
 // listed reports whether the versions of the entry are all that clients have been told of.
 func (e *entry) listed() bool { return e.offersVersions() && !e.pending.List }
 
-func (e *entry) offersVersions() bool { return e != nil && (e.provider != nil || e.module != nil) }
+func (e *entry) offersVersions() bool { return e.provider != nil || e.module != nil }
 
 // changed returns the offered versions whose bytes have changed.
 func (e *entry) changed() (list []ChangedVersion) {
@@ -164,6 +144,7 @@ type mergedEntry struct {
 // parts stay the same.
 func newGroup(entries []*entry, before *group, l Ledger) *group {
 	g := &group{entries: entries, report: report.New()}
+	before = before.orEmpty()
 	for _, e := range entries {
 		if chosen := chooseSpelling(entries, e.folder.Address); chosen == e {
 			g.offered = append(g.offered, e.onRecord(l, before.entry(e.folder.Address.Hostname)))
@@ -190,6 +171,14 @@ func newGroup(entries []*entry, before *group, l Ledger) *group {
 	return g
 }
 
+// orEmpty returns a group without entries if there is none.
+func (g *group) orEmpty() *group {
+	if g == nil {
+		return &group{report: new(Report)}
+	}
+	return g
+}
+
 // withEntries returns the group of these entries: this one, which may be nil, if it has them already,
 // and nil without entries.
 func (g *group) withEntries(entries []*entry, l Ledger) *group {
@@ -197,7 +186,7 @@ func (g *group) withEntries(entries []*entry, l Ledger) *group {
 	switch {
 	case len(entries) == 0:
 		return nil
-	case slices.Equal(g.all(), entries):
+	case slices.Equal(g.orEmpty().entries, entries):
 		return g
 	}
 	return newGroup(entries, g, l)
@@ -220,9 +209,6 @@ func (g *group) versions() (n int) {
 
 // entry returns the offered entry under exactly that HOSTNAME, or nil.
 func (g *group) entry(hostname svchost.Hostname) *entry {
-	if g == nil {
-		return nil
-	}
 	for _, e := range g.offered {
 		if e.folder.Address.Hostname == hostname {
 			return e
@@ -233,9 +219,6 @@ func (g *group) entry(hostname svchost.Hostname) *entry {
 
 // mergedAt returns the merged entry of a HOSTNAME, or nil.
 func (g *group) mergedAt(hostname svchost.Hostname) *mergedEntry {
-	if g == nil {
-		return nil
-	}
 	for _, m := range g.merged {
 		if m.own.folder.Address.Hostname == hostname {
 			return m
@@ -244,35 +227,8 @@ func (g *group) mergedAt(hostname svchost.Hostname) *mergedEntry {
 	return nil
 }
 
-// allMerged returns the merged entries of the group, which may be nil.
-func (g *group) allMerged() []*mergedEntry {
-	if g == nil {
-		return nil
-	}
-	return g.merged
-}
-
-// all returns the entries of the group, which may be nil.
-func (g *group) all() []*entry {
-	if g == nil {
-		return nil
-	}
-	return g.entries
-}
-
-// allOffered returns the offered entries of the group, which may be nil.
-func (g *group) allOffered() []*entry {
-	if g == nil {
-		return nil
-	}
-	return g.offered
-}
-
 // entryOf returns the entry of a folder, by its path in the report, or nil.
 func (g *group) entryOf(report string) *entry {
-	if g == nil {
-		return nil
-	}
 	for _, e := range g.entries {
 		if e.folder.Report == report {
 			return e

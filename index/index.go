@@ -86,7 +86,8 @@ func New(o Options) *Index {
 		cancel:     cancel,
 		background: changes.NewBackground(),
 	}
-	x.queue.Now, x.queue.Read, x.queue.Commit, x.queue.Progressed = o.now, x.readArchive, x.commit, x.advance
+	x.queue.Read = func(a *job) readResult { return x.scanner.readArchive(ctx, a) }
+	x.queue.Now, x.queue.Commit, x.queue.Progressed = o.now, x.commit, x.advance
 	if o.Store != nil {
 		x.saving = memo.NewSaving(&x.scanner.memo, o.Store, o.Identity, func(reason string) {
 			x.log(slog.LevelWarn, "the memo of digests cannot be kept, the next start will read archives again", "reason", reason)

@@ -28,7 +28,7 @@ type job struct {
 	unpacked *archive.PackageFolder // nil for any other archive
 	queue.Task
 
-	before *entry // of the folder; nil if there is none
+	before *entry // of the folder
 	first  bool   // nothing was offered before: it was found by the first scan of a process
 
 	titles bool // it is no archive, but the titles of documentation
@@ -125,7 +125,7 @@ func (w *walker) recallOrQueueFolder(a *job, dirs ...string) *job {
 
 // hasPacked reports whether a folder has been packed as it is now.
 func (w *walker) hasPacked(a *job) bool {
-	return w.before != nil && w.before.packed[a.ReportPath()] == a.Stamp
+	return w.before.packed[a.ReportPath()] == a.Stamp
 }
 
 // queue adds an archive to the archives to read. If the listing before has the same archive,

@@ -45,9 +45,9 @@ func (x *Index) Compare(addresses ...address.Address) {
 	}
 }
 
-// compared returns the group, which is another one if a ledger has something new about it.
+// compared returns the group, which may be nil, and is another one if a ledger has something new about it.
 func (g *group) compared(l Ledger) *group {
-	if now := newGroup(g.all(), g, l); !slices.Equal(now.offered, g.allOffered()) {
+	if now := newGroup(g.orEmpty().entries, g, l); !slices.Equal(now.offered, g.orEmpty().offered) {
 		return now
 	}
 	return g

@@ -30,8 +30,8 @@ type versionFolder interface {
 	versions() []*version.Version       // with packages
 	archives() []*job
 
-	// offer returns the versions that can be offered. trusted are the keys that verify them, and
-	// before is the entry of the folder so far; both may be nil.
+	// offer returns the versions that can be offered. trusted are the keys that verify them, which may
+	// be nil, and before is the entry of the folder so far.
 	offer(s *scan, trusted *keys.File, before *entry) offered
 }
 
@@ -177,7 +177,7 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 // again. A folder that could not be looked at stays what it was.
 func packedFolders(archives []*job, w *walker) map[string]tree.Stamp {
 	packed := make(map[string]tree.Stamp)
-	if w.faulty && w.before != nil {
+	if w.faulty {
 		maps.Copy(packed, w.before.packed)
 	}
 	for _, a := range archives {

@@ -33,7 +33,7 @@ type modulePackage struct {
 func (m *moduleFolder) list(w *walker) (bad *tree.Finding) {
 	entries, unreadable, bad := w.List(m.Part, m.Dir, m.Report)
 	if bad == nil {
-		bad = w.readMetadata(&m.folder, m.Address, entries, unreadable)
+		bad = w.readMetadata(&m.folder, entries, unreadable)
 	}
 	if bad != nil {
 		return bad
@@ -85,7 +85,7 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	}
 	p := &modulePackage{ModulePackage: parsed}
 	tags := offer.TagReader{Git: m.metadata.Git(), Part: m.Part, Dir: m.Dir, Report: m.Report, Records: w.records, Memo: &w.scan.memo, Now: w.scan.options.now()}
-	switch p.tag, e.Bad = tags.Read(parsed.Number.String(), w.before.moduleOrNil().Version(parsed.Number.String())); {
+	switch p.tag, e.Bad = tags.Read(parsed.Number.String(), w.before.module.Version(parsed.Number.String())); {
 	case e.Bad != nil:
 		w.addUnreadable(m, e)
 		return
@@ -130,7 +130,7 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 // offer returns the versions of a module's folder that can be offered.
 func (f *moduleFolder) offer(s *scan, _ *keys.File, before *entry) offered {
 	metadata, lacks, report := f.addressMetadata(), offer.Pending{}, report.New()
-	last, listed := before.moduleOrNil(), before.listed()
+	last, listed := before.module, before.listed()
 	kept := make(map[string]*modulePackage)
 	asBefore := make(map[string]bool) // versions that stay offered until the new ones have been read; true: even if it is there twice
 	for _, p := range f.packages {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"io/fs"
 	"log/slog"
 	"time"
@@ -78,43 +79,41 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	problems := x.reportWithheld(now, was, is)
 	log.Ignored(was, is)
 	log.Rewritten(rewritten)
-	o := x.observer.Load()
-	if o != nil && o.Offered != nil {
+	o := cmp.Or(x.observer.Load(), new(Observer))
+	if o.Offered != nil {
 		o.Offered(now, x.unreported.addresses(before))
 	}
-	if o != nil && o.Scanned != nil {
+	if o.Scanned != nil {
 		o.Scanned(before, now, took)
 	}
-	if o != nil && o.KeysChanged != nil {
-		for _, c := range changed {
-			o.KeysChanged(c)
-		}
+	callEach(o.KeysChanged, changed)
+	callEach(o.Withheld, problems)
+	callEach(o.Rewritten, rewritten)
+}
+
+// callEach calls a function of an observer, which may be nil, with each of these.
+func callEach[T any](call func(T), all []T) {
+	if call == nil {
+		return
 	}
-	if o != nil && o.Withheld != nil {
-		for _, p := range problems {
-			o.Withheld(p)
-		}
-	}
-	if o != nil && o.Rewritten != nil {
-		for _, c := range rewritten {
-			o.Rewritten(c)
-		}
+	for _, one := range all {
+		call(one)
 	}
 }
 
 // changedMetadata returns the addresses whose metadata differs between two snapshots.
 func changedMetadata(before, now *Snapshot, d *difference) (changed []address.Address) {
 	compare := func(e, other *entry) {
-		if e.metadata.File != nil && !e.metadata.File.Equal(other.metadataOrZero().File) {
+		if e.metadata.File != nil && !e.metadata.File.Equal(other.orEmpty().metadata.File) {
 			changed = append(changed, e.folder.Address)
 		}
 	}
 	for a := range d.groups {
-		for _, e := range now.groups.Get(a).allOffered() {
-			compare(e, before.groups.Get(a).entry(e.folder.Address.Hostname))
+		for _, e := range now.group(a).offered {
+			compare(e, before.group(a).entry(e.folder.Address.Hostname))
 		}
-		for _, e := range before.groups.Get(a).allOffered() {
-			if other := now.groups.Get(a).entry(e.folder.Address.Hostname); other.metadataOrZero().File == nil {
+		for _, e := range before.group(a).offered {
+			if other := now.group(a).entry(e.folder.Address.Hostname); other.orEmpty().metadata.File == nil {
 				compare(e, other)
 			}
 		}
@@ -149,11 +148,8 @@ func (x *Index) advance(p Progress) {
 }
 
 // scanLog returns the log of the observer.
-func (x *Index) scanLog() (l scanlog.Log) {
-	if o := x.observer.Load(); o != nil {
-		l.Logger = o.Logger
-	}
-	return l
+func (x *Index) scanLog() scanlog.Log {
+	return scanlog.Log{Logger: cmp.Or(x.observer.Load(), new(Observer)).Logger}
 }
 
 func (x *Index) log(level slog.Level, message string, fields ...any) {

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -38,7 +39,8 @@ func (s *Snapshot) lookup(p Place) (*Provider, *Module, offer.Metadata) {
 			e = g.entry("")
 		}
 	}
-	return e.providerOrNil(), e.moduleOrNil(), e.metadataOrZero()
+	e = e.orEmpty()
+	return e.provider, e.module, e.metadata
 }
 
 // Provider returns the provider at a place, or nil.
@@ -79,7 +81,7 @@ func (s *Snapshot) ListPending(p Place) bool {
 
 // lacks reports whether a folder at the place lacks versions that have not been read yet.
 func (s *Snapshot) lacks(p Place, lacks func(offer.Pending) bool) bool {
-	entryLacks := func(e *entry) bool { return e != nil && lacks(e.pending) }
+	entryLacks := func(e *entry) bool { return lacks(e.orEmpty().pending) }
 	return entryLacks(s.entry(p.Address)) || p.Merged && entryLacks(s.entry(p.WithHostname(""))) || s.Unknown(p)
 }
 
@@ -89,4 +91,49 @@ func (s *Snapshot) Unknown(p Place) bool {
 	return slices.ContainsFunc(s.unknown, func(f layout.Folder) bool {
 		return f.Covers(p.Address) || p.Merged && f.Covers(p.WithHostname(""))
 	})
+}
+
+// An Unread is a part of the tree in which nothing could be read yet.
+type Unread struct {
+	// Address is the address of a provider or module, or the beginning of one: what is not
+	// known of it is empty.
+	address.Address
+
+	IsModule bool
+	IsWhole  bool // the Address is whole
+}
+
+// Unread yields the parts of the tree of which nothing is offered only because they have not
+// been read yet, or cannot be read. Lists and searches lack what is in them.
+func (s *Snapshot) Unread() iter.Seq[Unread] {
+	return func(yield func(Unread) bool) {
+		if s.Complete() {
+			return
+		}
+		for _, f := range s.unknown {
+			if !yield(unreadAt(f)) {
+				return
+			}
+		}
+		for _, g := range s.groups.All() {
+			for _, e := range g.entries {
+				if !e.unknown && !e.offersVersions() && e.pending.Has("") && !yield(unreadAt(e.folder.Folder)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func unreadAt(f layout.Folder) Unread {
+	u := Unread{Address: f.Address, IsModule: f.IsModule()}
+	if f.IsWhole() {
+		u.IsWhole = true
+		return u
+	}
+	u.Hostname, _ = address.ParseHostname(f.Hostname) // empty without HOSTNAME
+	for i, name := range f.Names {
+		*[]*string{&u.Namespace, &u.Name}[i] = name
+	}
+	return u
 }

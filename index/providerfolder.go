@@ -104,7 +104,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 		p.keepVersion(v, e.Bad, isPackage)
 	}
 	if only == "" {
-		if bad := w.readMetadata(&p.folder, p.Address, entries, unreadable); bad != nil {
+		if bad := w.readMetadata(&p.folder, entries, unreadable); bad != nil {
 			return bad
 		}
 	} else if tree.IsIncompleteUpload(p.Address.Name, only, entries) {

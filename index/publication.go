@@ -101,7 +101,7 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 func (s *Snapshot) newlyChosen(before *Snapshot) changes.Paths {
 	chosen := make(changes.Paths)
 	for a := range s.differs.groups {
-		for _, e := range s.groups.Get(a).allOffered() {
+		for _, e := range s.group(a).offered {
 			g, report := before.group(a), e.folder.Report
 			if last := g.entry(e.folder.Address.Hostname); g.entryOf(report) != nil && last.folder.Report != report {
 				chosen[report] = true
@@ -149,9 +149,6 @@ func unread(before, now *Snapshot) (added, dropped []*job, left int) {
 	}
 	return added, dropped, left
 }
-
-// readArchive reads an archive for the queue.
-func (x *Index) readArchive(a *job) readResult { return x.scanner.readArchive(x.ctx, a) }
 
 // logFaults logs that archives or copies of keys could not be read. all reports whether
 // everything has been read that could be.

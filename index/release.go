@@ -19,7 +19,7 @@ import (
 // offer verifies the releases of a provider's folder.
 func (p *providerFolder) offer(s *scan, trusted *keys.File, before *entry) offered {
 	o := offered{metadata: p.addressMetadata(), report: report.New(), since: s.now}
-	last, listed := before.providerOrNil(), before.listed()
+	last, listed := before.provider, before.listed()
 	verifier := s.verifier(p, trusted)
 	for _, files := range p.ordered {
 		if n := o.metadata.File.WithdrawnVersion(files.Version); n != nil && files.any() {

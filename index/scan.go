@@ -188,7 +188,7 @@ func (s *scan) chosen(listings []*listing) (chosen []*listing) {
 	}
 	if !s.stale[""] { // others have not been listed
 		for a, listed := range spellings {
-			for _, e := range s.last.group(a).all() {
+			for _, e := range s.last.group(a).entries {
 				if e.folder.Address == a && !slices.ContainsFunc(listed, func(l *entry) bool { return l.folder.Report == e.folder.Report }) {
 					spellings[a] = append(spellings[a], e)
 				}

@@ -106,7 +106,7 @@ func (s *scan) next(c found) *Snapshot {
 	}
 	n.putAll(slices.Collect(maps.Keys(made)), func(key address.Address) *group {
 		entries, before := made[key], n.groups.Get(key)
-		for _, e := range before.all() {
+		for _, e := range before.orEmpty().entries {
 			if !slices.ContainsFunc(entries, func(m *entry) bool { return m.folder.Report == e.folder.Report }) {
 				entries = append(entries, e)
 			}
@@ -188,7 +188,7 @@ func (s *Snapshot) removeGone(walked map[string]*wayFolder, l Ledger) {
 	}
 	removed := func(e *entry) bool { return isGone(e.folder.Report) }
 	for key := range groups {
-		if g := s.groups.Get(key); slices.ContainsFunc(g.all(), removed) {
+		if g := s.groups.Get(key); slices.ContainsFunc(g.orEmpty().entries, removed) {
 			s.put(key, g.withEntries(slices.DeleteFunc(slices.Clone(g.entries), removed), l))
 		}
 	}
@@ -327,11 +327,8 @@ func (s *Snapshot) join(add func(*group, *Report)) *Report {
 	return r
 }
 
-// addTo adds the report of a group, which may be nil, with its offers.
+// addTo adds the report of a group with its offers.
 func (g *group) addTo(r *Report) {
-	if g == nil {
-		return
-	}
 	r.Merge(g.report)
 	for _, e := range g.offered {
 		first := len(r.Offered)
@@ -390,8 +387,8 @@ func (d *difference) reports(before, now *Snapshot) (was, is *Report) {
 		now.way.Get(report).addTo(is)
 	}
 	for a := range d.groups {
-		before.groups.Get(a).addTo(was)
-		now.groups.Get(a).addTo(is)
+		before.group(a).addTo(was)
+		now.group(a).addTo(is)
 	}
 	was.Finish(before.live)
 	is.Finish(now.live)
@@ -418,12 +415,14 @@ func (s *Snapshot) SignChecksums(typ, version string, checksums []byte) *SignedC
 // Sees reports whether the scan began after the Index had been told of a change.
 func (s *Snapshot) Sees(c Change) bool { return s.changes >= c }
 
-// group returns the group of an address, or nil. A nil Snapshot has none.
+// group returns the group of an address, which is empty if nothing is known of it. A nil Snapshot
+// knows nothing.
 func (s *Snapshot) group(a address.Address) *group {
-	if s == nil {
-		return nil
+	var g *group
+	if s != nil {
+		g = s.groups.Get(a.WithHostname(""))
 	}
-	return s.groups.Get(a.WithHostname(""))
+	return g.orEmpty()
 }
 
 // entry returns the entry of exactly that address, or nil.
@@ -485,7 +484,7 @@ func (s *Snapshot) Folders(of ...address.Address) iter.Seq2[address.Address, any
 			groups = s.addresses()
 		}
 		for a := range groups {
-			for _, e := range s.group(a).allOffered() {
+			for _, e := range s.group(a).offered {
 				if !yield(e.folder.Address, e) {
 					return
 				}
@@ -499,11 +498,13 @@ func (s *Snapshot) Complete() bool { return s.Totals.Pending == 0 && len(s.unkno
 
 // Providers yields all providers, each under the address of its folder.
 func (s *Snapshot) Providers() iter.Seq[*Provider] {
-	return present(s.offered(), (*entry).providerOrNil)
+	return present(s.offered(), func(e *entry) *Provider { return e.provider })
 }
 
 // Modules yields all modules, each under the address of its folder.
-func (s *Snapshot) Modules() iter.Seq[*Module] { return present(s.offered(), (*entry).moduleOrNil) }
+func (s *Snapshot) Modules() iter.Seq[*Module] {
+	return present(s.offered(), func(e *entry) *Module { return e.module })
+}
 
 func present[T any](all iter.Seq[*entry], of func(*entry) *T) iter.Seq[*T] {
 	return func(yield func(*T) bool) {

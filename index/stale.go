@@ -64,7 +64,7 @@ func (v *wayWalk) addKnown(root layout.Folder, report string) (found bool) {
 	if !ok {
 		return false
 	}
-	for _, e := range v.scan.last.group(f.Address).all() {
+	for _, e := range v.scan.last.group(f.Address).entries {
 		known := e.folder.Folder
 		if known.Address != f.Address {
 			continue

@@ -131,7 +131,7 @@ func (v *wayWalk) addAddress(f layout.Folder) {
 // A walker lists the files in a folder, and recalls their results from the memo.
 type walker struct {
 	scan   *scan
-	before *entry // of the folder, or of another folder with its address; nil if there is none
+	before *entry // of the folder, or of another folder with its address; empty if there is none
 
 	report   *Report
 	unread   []*job
@@ -150,8 +150,9 @@ type walker struct {
 	depends bool               // the result depends on more than the noted folders
 }
 
+// newWalker returns a walker that has found nothing yet. before may be nil.
 func (s *scan) newWalker(before *entry) *walker {
-	return &walker{scan: s, before: before, report: report.New()}
+	return &walker{scan: s, before: before.orEmpty(), report: report.New()}
 }
 
 // Put remembers the record of a file, and notes whether the file is too young for that.
@@ -227,4 +228,30 @@ func (w *walker) List(part tree.Part, dir, report string) (usable, unreadable []
 		}
 	}
 	return usable, unreadable, nil
+}
+
+// readMetadata reads the registry.hcl among the entries of an address's folder, if there is
+// one. unreadable are the entries that cannot be read. bad says why it is unknown which
+// versions are withdrawn; nil if it is known.
+func (w *walker) readMetadata(f *folder, entries, unreadable []tree.Entry) (bad *tree.Finding) {
+	s := w.scan
+	if s.options.IgnoreMetadata || s.ctx.Err() != nil {
+		return nil
+	}
+	report := path.Join(f.Report, tree.MetadataName)
+	r := metadata.Reader{Part: f.Part, Report: report, Memo: &s.memo, Began: s.now, Now: s.options.now}
+	if w.before.folder.Report == f.Report { // else it is another spelling of the address
+		r.Last = w.before.folder.metadata
+	}
+	f.metadata, bad = r.Read(entries, unreadable)
+	if f.metadata != nil {
+		for _, p := range f.metadata.Problems {
+			w.report.Withhold(report, f.Address, "", p)
+		}
+	}
+	w.young, w.faulty = w.young || r.IsYoung, w.faulty || bad.Passes()
+	if bad != nil && r.IsKnown() {
+		return nil // the earlier metadata still counts
+	}
+	return bad
 }
