@@ -202,44 +202,6 @@ func (p *modulePackage) isOffered(v *ModuleVersion) bool { return v.Archive.Path
 
 // offered returns the module version of a package that has been read.
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
-	return offer.NewModuleVersion(offer.ModuleParts{
-		Hostname: hostname, Version: p.Number, Archive: p.file(), FileHashes: p.FileHashes, Folder: p.subfolderOfModule(),
-		Changed: offer.ChangesIn(p.Record, p.job.Location, ""), Doubts: p.doubts(), Tag: p.tag, Notes: p.notes(), Summary: archive.SummaryIn(p.Content),
-	})
-}
-
-// file returns the file that clients download of a package that has been read.
-func (p *modulePackage) file() *File {
-	var packed archive.Packed
-	if p.module != nil {
-		packed = p.module.Pack(p.Digest)
-	}
-	f := offer.NewFile("archive."+p.Format, p.Record.Size, p.SHA256, offer.InModules, p.Dir, p.job.Name, p.Stamp, packed)
-	f.Version = p.Number.String()
-	f.NoteChanges(p.part)
-	return &f
-}
-
-// subfolderOfModule returns the folder of the package in which the module lies.
-func (p *modulePackage) subfolderOfModule() string {
-	if p.module != nil {
-		return p.module.Folder()
-	}
-	return archive.ModuleFolderIn(p.Content)
-}
-
-// notes returns what the operator should know about an offered package besides its doubts.
-func (p *modulePackage) notes() []string {
-	if p.module == nil || p.module.LeftOut() == "" {
-		return nil
-	}
-	return []string{"leaves out " + p.module.LeftOut()}
-}
-
-// doubts returns the doubts about a package that has been read.
-func (p *modulePackage) doubts() archive.Doubts {
-	if p.module != nil {
-		return p.module.Doubts(p.Digest)
-	}
-	return archive.DoubtsOf(p.Digest)
+	read := offer.ModulePackage{Location: p.job.Location, Record: p.Record, Part: p.part, Folder: p.module, Version: p.Number, Format: p.Format, Tag: p.tag}
+	return read.ModuleVersion(hostname)
 }

@@ -2,13 +2,11 @@ package index
 
 import (
 	"context"
-	"io/fs"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/queue"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	version "github.com/hashicorp/go-version"
@@ -45,15 +43,6 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 		return nil, archive.AsModuleError(ctx, err)
 	}
 	return p.offered(a.Hostname), nil
-}
-
-// NewModuleVersion returns the version of a module whose package has been written to the
-// tree as VERSION.tar.gz, before a scan has seen it. path is the path in the tree's modules,
-// info describes the file, and d is the result of CheckModule.
-func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d archive.Digest) *ModuleVersion {
-	p := &modulePackage{ModulePackage: layout.ModulePackage{Number: v, Format: "tar.gz"}, job: &job{Location: tree.Location{Name: path}, Record: memo.Record{Digest: d}}}
-	p.job.Stamp = tree.StampOf(info)
-	return p.offered(a.Hostname)
 }
 
 // find finds the files of a folder outside of a scan.

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/quota"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -182,7 +183,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *moduleRequest, source upstr
 	for _, d := range f.digests() {
 		d.Add(info, digest)
 	}
-	return index.NewModuleVersion(w.Address, w.number, name, info, digest), nil
+	return offer.NewWrittenModuleVersion(w.Hostname, w.number, name, info, digest), nil
 }
 
 // placeModule gives the package of a version its name in the tree. If the version has come in another way

@@ -1,0 +1,63 @@
+package offer
+
+import (
+	"io/fs"
+
+	version "github.com/hashicorp/go-version"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// A ModulePackage is the package of a version of a module that has been read, as an archive or a
+// folder.
+type ModulePackage struct {
+	tree.Location
+	memo.Record
+
+	Part    tree.Part             // in which it lies
+	Folder  *archive.ModuleFolder // nil for an archive
+	Version *version.Version
+	Format  string
+	Tag     *Tag // of a repository; nil: it comes from none
+}
+
+// NewWrittenModuleVersion returns the version of a module whose package has been written to the
+// tree as VERSION.tar.gz, before a scan has seen it. path is the path in the tree's modules,
+// info describes the file, and d is the result of CheckModule.
+func NewWrittenModuleVersion(hostname svchost.Hostname, v *version.Version, path string, info fs.FileInfo, d archive.Digest) *ModuleVersion {
+	p := ModulePackage{Location: tree.Location{Name: path}, Record: memo.Record{Digest: d, Stamp: tree.StampOf(info)}, Version: v, Format: "tar.gz"}
+	return p.ModuleVersion(hostname)
+}
+
+// ModuleVersion returns the version of a module that has the package. The hostname is of its folder
+// in the tree.
+func (p *ModulePackage) ModuleVersion(hostname svchost.Hostname) *ModuleVersion {
+	parts := ModuleParts{
+		Hostname: hostname, Version: p.Version, Archive: p.file(), FileHashes: p.FileHashes,
+		Changed: ChangesIn(p.Record, p.Location, ""), Tag: p.Tag, Summary: archive.SummaryIn(p.Content),
+	}
+	if p.Folder == nil {
+		parts.Folder, parts.Doubts = archive.ModuleFolderIn(p.Content), archive.DoubtsOf(p.Digest)
+		return NewModuleVersion(parts)
+	}
+	parts.Folder, parts.Doubts = p.Folder.Folder(), p.Folder.Doubts(p.Digest)
+	if leftOut := p.Folder.LeftOut(); leftOut != "" {
+		parts.Notes = []string{"leaves out " + leftOut}
+	}
+	return NewModuleVersion(parts)
+}
+
+// file returns the file that clients download.
+func (p *ModulePackage) file() *File {
+	var packed archive.Packed
+	if p.Folder != nil {
+		packed = p.Folder.Pack(p.Digest)
+	}
+	f := NewFile("archive."+p.Format, p.Record.Size, p.SHA256, InModules, p.Dir, p.Name, p.Stamp, packed)
+	f.Version = p.Version.String()
+	f.NoteChanges(p.Part)
+	return &f
+}
