@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -107,6 +106,21 @@ func (c *keyCopy) encode() []byte {
 // has reports whether the keys have verified a release. A nil copy has none.
 func (c *keyCopy) has(r Release) bool { return c != nil && c.releases[r.name] == r.digest }
 
+// hasKeys reports whether the copy has the keys of a file. It makes no text of them: the keys of
+// thousands of files are compared.
+func (c *keyCopy) hasKeys(file *File) bool {
+	rest, same := c.keys, true
+	for _, key := range file.Keys() {
+		if rest, same = strings.CutPrefix(rest, strings.TrimSpace(key.Armor)); same {
+			rest, same = strings.CutPrefix(rest, "\n")
+		}
+		if !same {
+			return false
+		}
+	}
+	return rest == ""
+}
+
 // withKeys returns a copy with these keys instead of its own, and with further releases.
 // Releases that are gone stay: they may only be unreadable at the moment.
 func (c *keyCopy) withKeys(keys string, releases []Release) *keyCopy {
@@ -134,8 +148,7 @@ func (c *Claim) release() Release {
 func armored(keys []signing.PublicKey) string {
 	var b strings.Builder
 	for _, key := range keys {
-		b.Write(bytes.TrimSpace([]byte(key.Armor)))
-		b.WriteString("\n")
+		b.WriteString(strings.TrimSpace(key.Armor) + "\n")
 	}
 	return b.String()
 }

@@ -25,7 +25,6 @@ type CopyMemo struct {
 
 	mutex    sync.Mutex
 	known    map[Namespace]*keyCopy // nil: it is known that there is no copy
-	same     map[Namespace]*File    // whose keys were compared with the copy, and are the same
 	compared *Folder                // whose files were last compared with their copies
 	again    map[Namespace]bool     // to compare again, though the keys stay the same
 	retry    time.Time              // when copies that could not be loaded are loaded again
@@ -44,7 +43,7 @@ func (m *CopyMemo) Has(n Namespace, r Release) bool {
 // HasKeys reports whether the copy of a namespace is known to have the keys of its file.
 func (m *CopyMemo) HasKeys(n Namespace, file *File) bool {
 	c, _ := m.recall(n)
-	return c != nil && c.keys == armored(file.Keys())
+	return c != nil && c.hasKeys(file)
 }
 
 // outdated returns the namespaces in a folder whose copies are to be renewed or dropped. While
@@ -77,12 +76,9 @@ func (m *CopyMemo) outdated(k *Folder) (namespaces []Namespace) {
 // the file is lost. A file that has no key, or has just been changed, may be half-written, and
 // the copy stays. A file that says "unsigned" needs no copy.
 func (m *CopyMemo) isOutdated(n Namespace, file *File, retries bool) bool {
-	m.mutex.Lock()
-	c, known := m.known[n]
-	same := m.same[n] == file
-	m.mutex.Unlock()
+	c, known := m.recall(n)
 	switch {
-	case same, known && c == nil:
+	case known && c == nil:
 		return false
 	case file.unsigned:
 		return true
@@ -90,18 +86,8 @@ func (m *CopyMemo) isOutdated(n Namespace, file *File, retries bool) bool {
 		return false
 	case !known:
 		return retries
-	case c.keys != armored(file.Keys()):
-		return true
 	}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.known[n] == c {
-		if m.same == nil {
-			m.same = make(map[Namespace]*File)
-		}
-		m.same[n] = file
-	}
-	return false
+	return !c.hasKeys(file)
 }
 
 // Load loads the copies of the keys files in a folder that can be read. Keep tries again to load
@@ -136,7 +122,6 @@ func (m *CopyMemo) remember(n Namespace, c *keyCopy) {
 	if m.again != nil {
 		m.again[n] = true
 	}
-	delete(m.same, n)
 }
 
 // load returns the current copy of a namespace; nil if there is no copy.
@@ -243,9 +228,8 @@ func (m *CopyMemo) add(ctx context.Context, n Namespace, file *File, verified []
 			missing = append(missing, r)
 		}
 	}
-	text := armored(file.Keys())
-	if err == nil && (len(missing) > 0 || c != nil && c.keys != text) || errors.Is(err, errCopyDamaged) {
-		err = m.keep(ctx, n, text, missing)
+	if err == nil && (len(missing) > 0 || c != nil && !c.hasKeys(file)) || errors.Is(err, errCopyDamaged) {
+		err = m.keep(ctx, n, armored(file.Keys()), missing)
 	}
 	return err
 }

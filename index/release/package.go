@@ -1,8 +1,9 @@
 package release
 
 import (
-	"iter"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
@@ -38,17 +39,6 @@ func (p *Package) detail() archive.PackageDetail {
 		return archive.PackageDetail{}
 	}
 	return archive.PackageDetailOf(p.Content)
-}
-
-// details yields the details of packages by their platforms.
-func details(packages []Package) iter.Seq2[address.Platform, archive.PackageDetail] {
-	return func(yield func(address.Platform, archive.PackageDetail) bool) {
-		for i := range packages {
-			if !yield(packages[i].Platform, packages[i].detail()) {
-				return
-			}
-		}
-	}
 }
 
 // checkPackages returns the packages that agree with the release, ordered by platform, and
@@ -106,4 +96,29 @@ func (p *Package) file(zip, version string) offer.File {
 	f.Version, f.Platform = version, p.PlatformText
 	f.NoteChanges(p.Part)
 	return f
+}
+
+// packageNotes returns notes about packages that clients on some platforms have trouble with. It
+// names the platforms in the order of the packages.
+func packageNotes(packages []Package) (notes []string) {
+	var withoutMode, otherHash []string
+	for i := range packages {
+		p, detail := packages[i].Platform, packages[i].detail()
+		if p.OS != "windows" && detail.LacksMode() {
+			withoutMode = append(withoutMode, p.String())
+		}
+		if detail.PackedHashes != "" {
+			otherHash = append(otherHash, p.String())
+		}
+	}
+	if len(withoutMode) > 0 {
+		notes = append(notes, fmt.Sprintf("clients on %s cannot run it, since its zip was made on a system without file modes: "+
+			"pack it with the executable bit, as on Linux or macOS", strings.Join(withoutMode, ", ")))
+	}
+	if len(otherHash) > 0 {
+		notes = append(notes, fmt.Sprintf("Terraform that has locked %s from the mirror alone refuses to install it again, "+
+			"since its zip has entries for folders, names like ./x or one name twice: pack the files alone, or lock it from its registry",
+			strings.Join(otherHash, ", ")))
+	}
+	return notes
 }

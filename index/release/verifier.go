@@ -161,7 +161,7 @@ func (v *Verifier) Verify(files *Files, all iter.Seq[Package], state wire.SHA256
 	if verdict.Note != "" {
 		parts.Notes = append(parts.Notes, verdict.Note)
 	}
-	parts.Notes = append(parts.Notes, offer.PackageNotes(details(packages))...)
+	parts.Notes = append(parts.Notes, packageNotes(packages)...)
 	if len(problems.Withheld) == 0 && files.settled(v.Began) {
 		parts.State, parts.Verified = state, v.Began
 	}
