@@ -216,20 +216,13 @@ type decoder struct {
 }
 
 func (d *decoder) number() int {
-	var n uint64
-	for shift := 0; shift < 35; shift += 7 {
-		if d.rest == "" {
-			break
-		}
-		b := d.rest[0]
-		d.rest = d.rest[1:]
-		n |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return int(n)
-		}
+	n, size := binary.Uvarint([]byte(d.rest[:min(len(d.rest), binary.MaxVarintLen32)]))
+	if size <= 0 {
+		d.damaged = true
+		return 0
 	}
-	d.damaged = true
-	return 0
+	d.rest = d.rest[size:]
+	return int(n)
 }
 
 // count reads a number of values. A number greater than the bytes left is invalid.

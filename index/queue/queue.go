@@ -17,10 +17,6 @@ type Selection struct {
 	Version string // empty: all versions
 }
 
-func (w Selection) includes(t *Task) bool {
-	return w.Version == "" || w.Version == t.Version
-}
-
 // commitPause is the time between two snapshots for which no request waits: while a large
 // tree is read, its versions appear from second to second.
 const commitPause = time.Second
@@ -150,7 +146,7 @@ func (q *Queue[A, R]) Update(added, dropped []A, first bool) {
 	}
 	for n := q.waiting.Len(); n > 0 && q.running < q.workers; n-- { // those that run may be reading
 		q.running++
-		q.run(q.work)
+		q.run(func() { q.readAll(q.take, &q.running) })
 	}
 	q.rushUrgent()
 	q.readBehind()
@@ -222,12 +218,6 @@ func (q *Queue[A, R]) leave(s *state) (complete bool) {
 	}
 	return complete
 }
-
-// work reads archives until there is none.
-func (q *Queue[A, R]) work() { q.readAll(q.take, &q.running) }
-
-// rush reads urgent archives until there is none.
-func (q *Queue[A, R]) rush() { q.readAll(q.takeUrgent, &q.rushing) }
 
 // readBehind begins to read in the background, if nothing else is left. The background has
 // workers of its own: no other archive waits for one.
@@ -306,7 +296,7 @@ func (q *Queue[A, R]) makeUrgent(s *state) {
 // rushUrgent begins to read urgent archives.
 func (q *Queue[A, R]) rushUrgent() {
 	for ; q.rushing < min(q.workers, int(q.urgentLeft.Load())); q.rushing++ {
-		q.run(q.rush)
+		q.run(func() { q.readAll(q.takeUrgent, &q.rushing) })
 	}
 }
 
@@ -464,7 +454,7 @@ func (q *Queue[A, R]) prioritize(w Selection) {
 	}
 	for _, a := range q.archives[w.Address] {
 		t := a.task()
-		if !w.includes(t) {
+		if w.Version != "" && w.Version != t.Version {
 			continue
 		}
 		s := t.state
@@ -472,7 +462,7 @@ func (q *Queue[A, R]) prioritize(w Selection) {
 			read = true
 			continue
 		}
-		if s.waitsFor(req) {
+		if slices.Contains(s.requests, req) {
 			continue
 		}
 		req.left++

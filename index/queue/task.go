@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -76,10 +75,6 @@ func (s *state) begin() bool {
 	}
 	s.begun = true
 	return true
-}
-
-func (s *state) waitsFor(req *request) bool {
-	return slices.Contains(s.requests, req)
 }
 
 // wait pauses the reading of an archive while others are urgent. An archive that is read
