@@ -155,7 +155,7 @@ func TestBytesThatChangeWhileTheyCannotBeRead(t *testing.T) {
 			}
 			write("# first\n")
 			var now atomic.Pointer[time.Time]
-			pass := func(d time.Duration) { t := later().Add(d); now.Store(&t) }
+			pass := func(d time.Duration) { t := inAnHour().Add(d); now.Store(&t) }
 			pass(0)
 			o := options(t, faults.Open(source.Directories{Root: root}.Open))
 			o.Now = func() time.Time { return *now.Load() }
@@ -203,19 +203,18 @@ func TestChangedBytesAreToldOnce(t *testing.T) {
 	files := indextest.New(t).Write(name, indextest.Zip("main.tf", "# a module\n"))
 	var log bytes.Buffer
 	var told []index.ChangedVersion
-	x := index.New(options(t, files.Open))
-	defer x.Close()
+	x := newIndex(t, options(t, files.Open))
 	x.Observe(&index.Observer{
 		Logger:    slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Rewritten: func(c index.ChangedVersion) { told = append(told, c) },
 	})
-	first := rescan(t, x).Module(index.PlaceOf(vpcModule)).Versions[0].FileHashes.H1()
+	first := rescan(t, x).Module(index.PlaceOf(ownVPC)).Versions[0].FileHashes.H1()
 	for range 2 {
 		files.Write(name, indextest.Zip("main.tf", "# another module\n"))
 		rescan(t, x)
 		rescan(t, x)
 	}
-	if len(told) != 1 || told[0].Was != first || told[0].Address != vpcModule || told[0].Version != "1.0.0" {
+	if len(told) != 1 || told[0].Was != first || told[0].Address != ownVPC || told[0].Version != "1.0.0" {
 		t.Errorf("told %+v", told)
 	}
 	if n := strings.Count(log.String(), "the bytes of an offered version have changed"); n != 1 {

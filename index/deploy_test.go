@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
@@ -138,8 +137,8 @@ func TestDeploymentsAreSeen(t *testing.T) {
 			}
 			d := test.first(t, dir)
 			o := options(t, d.Open)
-			o.Watch, o.Paths = true, d.Paths()                            // and no periodic scan
-			o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is read again because it is young
+			o.Watch, o.Paths = true, d.Paths() // and no periodic scan
+			o.Now = inAnHour                   // nothing is read again because it is young
 			r := run(t, o)
 			r.until(t, offers("acme/demo", "1.0.0"))
 			test.deploy(t, dir)
@@ -179,8 +178,8 @@ func TestTheTargetOfASymlinkComesBack(t *testing.T) {
 			}
 			d := source.Directories{Root: dir}
 			o := options(t, d.Open)
-			o.Watch, o.Paths = true, d.Paths()                            // and no periodic scan
-			o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is read again because it is young
+			o.Watch, o.Paths = true, d.Paths() // and no periodic scan
+			o.Now = inAnHour                   // nothing is read again because it is young
 			r := run(t, o)
 			if offers("acme/demo", "1.0.0")(r.until(t, offers("other/demo", "1.0.0"))) {
 				t.Fatal("it is offered without the target")

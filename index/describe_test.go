@@ -58,20 +58,11 @@ func networks(t *testing.T, folders *indextest.Tree) {
 	folders.Write(dir+"3.1.0.zip", indextest.Zip(networkFiles("network-3.1.0/")...))
 }
 
-func scanned(t *testing.T, files *indextest.Tree) *index.Snapshot {
-	t.Helper()
-	s, err := index.Scan(t.Context(), index.Options{Open: files.Open})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // A module says the same however it lies in the tree.
 func TestDescribe(t *testing.T) {
 	files := indextest.New(t)
 	networks(t, files)
-	s := scanned(t, files)
+	s := scan(t, files)
 	versions := s.Module(index.PlaceOf(network)).Versions
 	if len(versions) != 6 {
 		t.Fatalf("%d versions are offered: %+v", len(versions), s.Report().Withheld)
@@ -121,8 +112,7 @@ func TestSummariesOutlastARestart(t *testing.T) {
 func TestDescriptionsOutlastASnapshot(t *testing.T) {
 	files := indextest.New(t)
 	networks(t, files)
-	x := index.New(index.Options{Open: files.Open})
-	defer x.Close()
+	x := newIndex(t, index.Options{Open: files.Open})
 	describe := func() any {
 		s, err := x.Rescan(t.Context())
 		if err != nil {
@@ -147,7 +137,7 @@ func TestReadModuleFile(t *testing.T) {
 	files.Write(dir+"4.0.0/main.tf", "# none").Write(dir+"4.0.0/large", large).Write(dir+"4.0.0/largest", large[1:])
 	files.Write(dir+"4.1.0.tar.gz", indextest.TarGz("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
 	files.Write(dir+"4.2.0.zip", indextest.Zip("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
-	s := scanned(t, files)
+	s := scan(t, files)
 	for _, v := range s.Module(index.PlaceOf(network)).Versions {
 		for _, test := range []struct {
 			name, content string
@@ -193,7 +183,7 @@ func TestChangedPackagesAreNotDescribed(t *testing.T) {
 	for _, changed := range []string{"1.0.0/main.tf", "2.0.0.tar.gz", "3.0.0.zip"} {
 		files := indextest.OnDisk(t, t.TempDir())
 		networks(t, files)
-		s := scanned(t, files)
+		s := scan(t, files)
 		version, _, _ := strings.Cut(changed, "/")
 		v := s.Module(index.PlaceOf(network)).Version(version[:len("1.0.0")])
 		files.Write("modules/acme/network/aws/"+changed, "something else")
@@ -229,9 +219,9 @@ func TestPublished(t *testing.T) {
 	setTime("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", 4)
 	packages := setTime("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", 5)
 	documents := setTime("providers/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS", 6)
-	s := scanned(t, files)
+	s := scan(t, files)
 	m := s.Module(index.PlaceOf(network))
-	p := s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"}))
+	p := s.Provider(index.PlaceOf(ownDemo))
 	for _, test := range []struct {
 		rule      string
 		got, want time.Time
@@ -251,7 +241,7 @@ func TestPublished(t *testing.T) {
 func TestSymlinksInArchivesAreNotRead(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/acme/network/aws/1.0.0.zip", zipWithSymlink(t, "README.md", "/etc/passwd"))
-	s := scanned(t, files)
+	s := scan(t, files)
 	v := s.Module(index.PlaceOf(network)).Version("1.0.0")
 	p, err := s.Describe(t.Context(), v)
 	if err != nil || p.Root.Readme.Content != "" || v.Summary().Words != "" {
@@ -295,7 +285,7 @@ func TestListModule(t *testing.T) {
 	files.Write(dir+"2.0.0.tar.gz", indextest.TarGz("./main.tf", "first", "main.tf", "# a", "./b.tf", "# b", "\xff", "x"))
 	files.Write(dir+"3.0.0.zip", indextest.Zip("network/main.tf", "# a", "network/modules/x/main.tf", "# b"))
 	files.Write(dir+"4.0.0.zip", zipWithSymlink(t, "README.md", "/etc/passwd"))
-	s := scanned(t, files)
+	s := scan(t, files)
 	for version, want := range map[string]string{
 		"1.0.0": "a b/ü.txt 1, main.tf 3, modules/x.md 0, modules/x/main.tf 3",
 		"2.0.0": "b.tf 3, main.tf 3",
@@ -362,7 +352,7 @@ func TestWhenAFolderWasLastChanged(t *testing.T) {
 	}
 	files := indextest.New(t)
 	networks(t, files)
-	if since := scanned(t, files).Module(index.PlaceOf(network)).Version("1.0.0").Archive.UnchangedSince(); !since.IsZero() {
+	if since := scan(t, files).Module(index.PlaceOf(network)).Version("1.0.0").Archive.UnchangedSince(); !since.IsZero() {
 		t.Errorf("a file system that tells nothing has the time %v", since)
 	}
 }

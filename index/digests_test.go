@@ -124,8 +124,7 @@ func TestPublishedPackagesAreNotReadAgain(t *testing.T) {
 		if k.File.SHA256 != want.File.SHA256 || k.File.Size != want.File.Size {
 			t.Errorf("the package is %+v, want %+v", k, want)
 		}
-		vpc := addressAt("", "acme/vpc/aws")
-		m, wanted := s.Module(index.PlaceOf(vpc)).Version("1.0.0"), read.Module(index.PlaceOf(vpc)).Version("1.0.0")
+		m, wanted := s.Module(index.PlaceOf(ownVPC)).Version("1.0.0"), read.Module(index.PlaceOf(ownVPC)).Version("1.0.0")
 		if m.FileHashes != wanted.FileHashes || m.Archive.SHA256 != wanted.Archive.SHA256 || m.Archive.Size != wanted.Archive.Size || len(m.Summary().Inputs) != 1 {
 			t.Errorf("the module is %+v, want %+v", m, wanted)
 		}

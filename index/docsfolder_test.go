@@ -54,8 +54,7 @@ func TestDocsThatCannotBeListed(t *testing.T) {
 						for _, name := range test.folders {
 							files.Write(folder+"/"+name+"/index.md", "# "+name)
 						}
-						x := index.New(o)
-						defer x.Close()
+						x := newIndex(t, o)
 						x.Start()
 						release := func(when, docs string) *index.Release {
 							t.Helper()
@@ -120,9 +119,8 @@ func TestDocsBehindALinkThatCannotBeFollowed(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := options(t, faults.Open(source.Directories{Root: root}.Open))
-		o.Now = later
-		x := index.New(o)
-		defer x.Close()
+		o.Now = inAnHour
+		x := newIndex(t, o)
 		for _, step := range []struct {
 			rule  string
 			do    func()
@@ -158,7 +156,7 @@ func TestDocsAreWatchedAfterAFault(t *testing.T) {
 	root := t.TempDir()
 	release := indextest.OnDisk(t, root).Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# Before")
 	o := options(t, faults.Open(source.Directories{Root: root}.Open))
-	o.Watch, o.Now = true, later // nothing is scanned again for being new
+	o.Watch, o.Now = true, inAnHour // nothing is scanned again for being new
 	faults.When(func(_ int, o treetest.Operation) error {
 		if o.Name == "open" && strings.HasSuffix(o.Path, "/1.0.0/docs") && !failed.Swap(true) {
 			return syscall.EMFILE

@@ -80,8 +80,7 @@ func TestTitlesOfDocumentation(t *testing.T) {
 	x.Close()
 
 	pages.opens = nil
-	again := index.New(o)
-	defer again.Close()
+	again := newIndex(t, o)
 	if s := rescanned(t, again); s.Read != 0 || len(titlesIn(s, place)) != 2 || pages.opened("guides/start.md") > 0 {
 		t.Errorf("after a restart %d archives are read, and the titles are %q", s.Read, titlesIn(s, place))
 	}
@@ -259,8 +258,7 @@ func TestTitlesOfAMergedProvider(t *testing.T) {
 			if test.own != "" {
 				files.Write("providers/registry.example.com/acme/demo/registry.hcl", test.own)
 			}
-			x := index.New(options(t, files.Open))
-			defer x.Close()
+			x := newIndex(t, options(t, files.Open))
 			x.Start()
 			<-x.Ready()
 			untilTitles(t, x, index.Place{Address: ownDemo.WithHostname("registry.example.com"), Merged: true}, test.title)

@@ -49,8 +49,7 @@ func eachVolume(t *testing.T, test func(t *testing.T, v volume)) {
 // written there would be the content after which all the rest is dropped.
 func TestGuardedTrees(t *testing.T) {
 	eachVolume(t, func(t *testing.T, v volume) {
-		x := index.New(v.options)
-		defer x.Close()
+		x := newIndex(t, v.options)
 		open := index.Guarded(v.open, func() []*index.Snapshot { return []*index.Snapshot{nil, x.Snapshot()} })
 		var mount func()
 		scan := func(offered int) {
@@ -107,11 +106,10 @@ func TestGuardedTrees(t *testing.T) {
 // A module whose versions are the tags of a repository counts before any of them has been fetched.
 func TestAPartWithRepositoriesOnlyIsKept(t *testing.T) {
 	eachVolume(t, func(t *testing.T, v volume) {
-		x := index.New(v.options)
-		defer x.Close()
+		x := newIndex(t, v.options)
 		open := index.Guarded(v.open, func() []*index.Snapshot { return []*index.Snapshot{x.Snapshot()} })
 		connected := func() bool {
-			m := x.Snapshot().Metadata(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"}))
+			m := x.Snapshot().Metadata(index.PlaceOf(ownVPC))
 			return m != nil && m.Git != nil
 		}
 		v.files().Write("modules/acme/vpc/aws/registry.hcl", "git {\n  url = \"https://git.example.com/vpc.git\"\n}\n")
@@ -162,8 +160,8 @@ func refused(t *testing.T, files tree.Tree) string {
 		name  string
 		there address.Address
 	}{
-		{"providers", address.Address{Namespace: "acme", Name: "demo"}},
-		{"modules", address.Address{Namespace: "acme", Name: "vpc", System: "aws"}},
+		{"providers", ownDemo},
+		{"modules", ownVPC},
 	} {
 		beside, apart := part.there, part.there
 		beside.Name, apart.Namespace = "other", "other"

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -31,9 +30,6 @@ func injected() []syscall.Errno {
 	}
 	return transient
 }
-
-// later is a clock by which a file that was written just now is old enough to be offered.
-func later() time.Time { return time.Now().Add(time.Hour) }
 
 // faultyTree has each kind of folder and file that a scan reads.
 func faultyTree(t *testing.T) *indextest.Tree {
@@ -83,10 +79,9 @@ func answers(s *index.Snapshot) (told map[string]string) {
 			tell(a, v, false, s.WithdrawnVersions(index.Place{Address: a, Merged: true}))
 		}
 	}
-	a := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
-		known := s.Module(index.PlaceOf(a)).Version(v)
-		tell(a, v, known != nil, s.WithdrawnVersions(index.Place{Address: a, Merged: true}))
+		known := s.Module(index.PlaceOf(ownVPC)).Version(v)
+		tell(ownVPC, v, known != nil, s.WithdrawnVersions(index.Place{Address: ownVPC, Merged: true}))
 		if known != nil {
 			told["the tag of "+v] = fmt.Sprint(known.Tag != nil)
 		}
@@ -103,7 +98,7 @@ func TestFaultsOfAScan(t *testing.T) {
 				var faults treetest.Faults
 				files := faultyTree(t)
 				o := options(t, faults.Open(files.Open))
-				o.Workers, o.Now = 1, later
+				o.Workers, o.Now = 1, inAnHour
 				for n := 1; ; n++ {
 					x := index.New(o)
 					before := rescan(t, x)
@@ -142,7 +137,7 @@ func TestAFaultIsReportedWhileArchivesAreRead(t *testing.T) {
 	release := files.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
 	g := indextest.Gate{Fs: files.Fs, Path: "demo_2.", Opened: make(chan struct{}, 2)}
 	o := options(t, faults.Open(indextest.On(t, g).Open))
-	o.Now = later
+	o.Now = inAnHour
 	r := run(t, o)
 	await := func(s *index.Snapshot, offered, pending int) *index.Snapshot {
 		t.Helper()
@@ -187,7 +182,7 @@ func TestDocumentsAreReadOnceWhileArchivesAreRead(t *testing.T) {
 	files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(author)
 	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})} // which holds back all zips
 	o := options(t, faults.Open(indextest.On(t, g).Open))
-	o.Now, o.KeyCopies = later, new(indextest.KeyCopies)
+	o.Now, o.KeyCopies = inAnHour, new(indextest.KeyCopies)
 	r := run(t, o)
 	<-r.Ready()
 	before := r.Snapshot()
@@ -218,7 +213,7 @@ func TestFaultsOfAStart(t *testing.T) {
 				var faults treetest.Faults
 				files := faultyTree(t)
 				o := options(t, faults.Open(files.Open))
-				o.Workers, o.Now = 1, later
+				o.Workers, o.Now = 1, inAnHour
 				whole := answers(rescan(t, index.New(o)))
 				for n := 1; ; n++ {
 					x := index.New(o)
@@ -282,9 +277,8 @@ func TestLastingFaults(t *testing.T) {
 				files.ProviderIn("providers/acme/other/1.0.0", "other", "1.0.0", "linux_amd64").Checksums()
 				files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
 				o := options(t, source.Directories{Root: root}.Open)
-				o.Now = later
-				x := index.New(o)
-				defer x.Close()
+				o.Now = inAnHour
+				x := newIndex(t, o)
 				before := rescan(t, x)
 				if len(before.Report().Offered) != 3 {
 					t.Fatalf("offered is %+v", before.Report().Offered)
@@ -320,9 +314,8 @@ func TestLastingFaults(t *testing.T) {
 func TestRecordOfATagThatIsNotFoundOnce(t *testing.T) {
 	var faults treetest.Faults
 	o := options(t, faults.Open(faultyTree(t).Open))
-	o.Now = later
-	x := index.New(o)
-	defer x.Close()
+	o.Now = inAnHour
+	x := newIndex(t, o)
 	faults.When(func(_ int, o treetest.Operation) error {
 		if o.Name == "open" && o.Path == "modules/acme/vpc/aws/"+tree.SourceName("1.1.0") {
 			return syscall.ENOENT
@@ -333,8 +326,7 @@ func TestRecordOfATagThatIsNotFoundOnce(t *testing.T) {
 	if _, failed := faults.End(); len(failed) == 0 {
 		t.Fatal("the record was not opened")
 	}
-	vpc := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	if v := rescan(t, x).Module(index.PlaceOf(vpc)).Version("1.1.0"); v == nil || v.Tag == nil {
+	if v := rescan(t, x).Module(index.PlaceOf(ownVPC)).Version("1.1.0"); v == nil || v.Tag == nil {
 		t.Errorf("the version is %+v", v)
 	}
 }
@@ -347,11 +339,9 @@ func TestFaultsOfAModuleThatIsThereTwice(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# one\n")
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# two\n"))
 	o := options(t, source.Directories{Root: root}.Open)
-	o.Now = later
-	x := index.New(o)
-	defer x.Close()
-	vpc := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	offered := func() *index.File { return rescan(t, x).Module(index.PlaceOf(vpc)).Version("1.0.0").Archive }
+	o.Now = inAnHour
+	x := newIndex(t, o)
+	offered := func() *index.File { return rescan(t, x).Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive }
 	before := offered()
 	at := filepath.Join(root, "modules", filepath.FromSlash(strings.TrimPrefix(before.Path(), "modules/")))
 	if err := os.Rename(at, filepath.Join(root, "away")); err != nil {
@@ -376,8 +366,7 @@ func TestEmptiedParts(t *testing.T) {
 	unmounted.Fs.MkdirAll("providers", 0o755)
 	var volume atomic.Pointer[indextest.Tree]
 	volume.Store(files)
-	x := index.New(options(t, func() (tree.Tree, error) { return volume.Load().Open() }))
-	defer x.Close()
+	x := newIndex(t, options(t, func() (tree.Tree, error) { return volume.Load().Open() }))
 	x.Start()
 	<-x.Ready()
 	offered := func() int {

@@ -271,7 +271,7 @@ func TestTagsAreOfTheirPackage(t *testing.T) {
 	} {
 		files := indextest.New(t).Write(dir+"1.0.0.tar.gz", test.content).Write(dir+".1.0.0.source.json", test.record)
 		files.Write(dir+"registry.hcl", test.block+" {\n  url = \"https://github.com/acme/vpc\"\n}\n")
-		v := scan(t, files).Module(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})).Version("1.0.0")
+		v := scan(t, files).Module(index.PlaceOf(ownVPC)).Version("1.0.0")
 		if (v.Tag != nil) != test.is {
 			t.Errorf("%s: got %+v", test.rule, v.Tag)
 		}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -122,10 +121,10 @@ func TestFilesThatSeekWithoutReadAt(t *testing.T) {
 		t.Fatalf("offered %+v, withheld %+v", s.Report().Offered, s.Report().Withheld)
 	}
 	files := func(s *index.Snapshot) (files []*index.File) {
-		for _, p := range s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Releases[0].Packages {
+		for _, p := range s.Provider(index.PlaceOf(ownDemo)).Releases[0].Packages {
 			files = append(files, p.File)
 		}
-		for _, v := range s.Module(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})).Versions {
+		for _, v := range s.Module(index.PlaceOf(ownVPC)).Versions {
 			files = append(files, v.Archive)
 		}
 		return files
@@ -181,8 +180,7 @@ func mapFS(t *testing.T, folders *indextest.Tree) fstest.MapFS {
 func TestOpensOfAScan(t *testing.T) {
 	c := &counting{FS: mapFS(t, variedTree(t))}
 	o := options(t, func() (tree.Tree, error) { return source.Directories{Root: "."}.OpenIn(c) })
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 	for range 2 {
 		if _, err := x.Rescan(context.Background()); err != nil {
 			t.Fatal(err)

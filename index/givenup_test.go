@@ -27,9 +27,8 @@ func TestAScanThatIsGivenUpListsNothingMore(t *testing.T) {
 	var faults treetest.Faults
 	o, opened := options(t, nil), &scannedTree{open: faults.Open(source.Directories{Root: dir}.Open)}
 	o.Listed = opened
-	o.Workers, o.Now = 1, func() time.Time { return time.Now().Add(time.Hour) } // so that folders are known to be unchanged
-	x := index.New(o)
-	defer x.Close()
+	o.Workers, o.Now = 1, inAnHour // so that folders are known to be unchanged
+	x := newIndex(t, o)
 	rescan(t, x)
 	ctx, giveUp := context.WithCancel(t.Context())
 	listed := 0

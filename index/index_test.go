@@ -19,6 +19,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
+// newIndex returns an index that ends with the test.
+func newIndex(t testing.TB, o index.Options) *index.Index {
+	t.Helper()
+	x := index.New(o)
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
 // rescan scans a tree once more.
 func rescan(t *testing.T, x *index.Index) *index.Snapshot {
 	t.Helper()
@@ -37,8 +45,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 
 	t.Run("before it begins there is no snapshot", func(t *testing.T) {
-		x := index.New(options(t, files.Open))
-		defer x.Close()
+		x := newIndex(t, options(t, files.Open))
 		select {
 		case <-x.Ready():
 			t.Error("it is ready")
@@ -94,8 +101,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 		}
 	})
 	t.Run("a scan ends with the context of its caller", func(t *testing.T) {
-		x := index.New(options(t, files.Open))
-		defer x.Close()
+		x := newIndex(t, options(t, files.Open))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := x.Rescan(ctx); !errors.Is(err, context.Canceled) || x.Snapshot() != nil {
@@ -145,8 +151,7 @@ func TestClosingInTheMiddleOfAScan(t *testing.T) {
 func TestAScanThatFailsKeepsWhatThereIs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "root")
 	indextest.OnDisk(t, dir).Provider("acme/demo", "1.0.0", "linux_amd64")
-	x := index.New(options(t, source.Directories{Root: dir}.Open))
-	defer x.Close()
+	x := newIndex(t, options(t, source.Directories{Root: dir}.Open))
 	first := rescan(t, x)
 
 	if err := os.Rename(dir, dir+".away"); err != nil {
@@ -175,8 +180,7 @@ func TestWhatIsWithheldIsLoggedOncePerChange(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
 	files := indextest.New(t)
 	files.Write(name, "no zip")
-	x := index.New(options(t, files.Open))
-	defer x.Close()
+	x := newIndex(t, options(t, files.Open))
 	var log bytes.Buffer
 	x.Observe(&index.Observer{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	for _, test := range []struct {
@@ -219,8 +223,7 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 		opened[name]++
 	}}).Open)
 	o.Now = c.now
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 
 	all := []string{name, "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/vpc/aws/1.1.0/main.tf"}
 	touch := func(name string, at time.Time) {
@@ -287,8 +290,7 @@ func TestTheResultsOfABrokenOffScanAreKept(t *testing.T) {
 		}
 	}}).Open)
 	o.Workers = 1
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 	x.Rescan(ctx)
 	if s := rescan(t, x); s.Recalled == 0 || len(s.Report().Offered) != 1 {
 		t.Errorf("%d archives were known, offered is %+v", s.Recalled, s.Report().Offered)

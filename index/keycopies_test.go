@@ -414,8 +414,7 @@ func TestNothingIsOfferedBeforeItIsCopied(t *testing.T) {
 	k := newKeyedTree(t, "")
 	k.release("0.9.0", nil)
 	k.copies.Fail(errStorage)
-	x := index.New(k.options)
-	t.Cleanup(func() { x.Close() })
+	x := newIndex(t, k.options)
 	log := new(syncBuffer)
 	x.Observe(&index.Observer{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	scan := func() *index.Snapshot { return rescan(t, x) }
@@ -512,8 +511,7 @@ func TestDamagedCopy(t *testing.T) {
 
 func TestForgetKeys(t *testing.T) {
 	k := newKeyedTree(t, "a.example/")
-	x := index.New(k.options)
-	t.Cleanup(func() { x.Close() })
+	x := newIndex(t, k.options)
 	rescan(t, x)
 	forget := func(namespace string) error {
 		return x.ForgetKeys(t.Context(), keys.Namespace{Hostname: "a.example", Name: namespace})
@@ -551,8 +549,7 @@ func TestForgetKeys(t *testing.T) {
 // A keys file decides who signs for a namespace: each change of one is reported.
 func TestKeysChangesAreReported(t *testing.T) {
 	k := newKeyedTree(t, "")
-	x := index.New(k.options)
-	t.Cleanup(func() { x.Close() })
+	x := newIndex(t, k.options)
 	log := new(syncBuffer)
 	var changes []keys.Change
 	x.Observe(&index.Observer{
@@ -598,8 +595,7 @@ func TestKeysChangesAreReported(t *testing.T) {
 func TestKeysThatCanBeReadLaterHaveNotChanged(t *testing.T) {
 	for _, name := range []string{"keys", "keys/acme.asc"} {
 		k := newKeyedTree(t, "")
-		x := index.New(k.options)
-		t.Cleanup(func() { x.Close() })
+		x := newIndex(t, k.options)
 		x.Observe(&index.Observer{KeysChanged: func(c keys.Change) { t.Errorf("%s: reported is %+v", name, c) }})
 		k.fails, k.errno = name, syscall.EIO
 		k.wants(rescan(t, x), map[string]string{"1.0.0": isPending})
@@ -643,8 +639,7 @@ func TestNoReleaseWaitsForKeysThatAreKnown(t *testing.T) {
 				k := newKeyedTree(t, "")
 				test.before(k)
 				k.fails, k.errno = "keys/acme.asc", syscall.EIO
-				x := index.New(k.options)
-				defer x.Close()
+				x := newIndex(t, k.options)
 				x.Start()
 				synctest.Wait()
 				k.wants(x.Snapshot(), test.waiting)
@@ -674,8 +669,7 @@ func TestKeysThatWereReadYoungAreReadAgain(t *testing.T) {
 	c.set(written.Add(time.Second / 2))
 	o := options(t, files.Open)
 	o.Now = c.now
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 	write(first)
 	if s := rescan(t, x); offers("acme/demo", "1.0.0")(s) {
 		t.Fatal("it is offered with the wrong key")
@@ -695,8 +689,7 @@ func TestACopyIsRenewedFromASettledFile(t *testing.T) {
 	c.set(inAnHour())
 	o := options(t, files.Open)
 	o.KeyCopies, o.Now = copies, c.now
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 	rescan(t, x)
 	files.Keys("acme", second)
 	if err := files.Fs.Chtimes("keys/acme.asc", c.now(), c.now()); err != nil {
@@ -717,8 +710,7 @@ func TestACopyIsRenewedFromASettledFile(t *testing.T) {
 // the keys are not read again.
 func TestACopyThatFailedIsRenewedByTheScanOfAnotherFolder(t *testing.T) {
 	k := newKeyedTree(t, "")
-	x := index.New(k.options)
-	t.Cleanup(func() { x.Close() })
+	x := newIndex(t, k.options)
 	rescan(t, x)
 	k.Keys("acme", k.forger)
 	k.copies.Fail(errStorage)
@@ -760,7 +752,7 @@ func TestAKeysFileThatIsBeingWritten(t *testing.T) {
 			if got := k.stateOf(scan(), "1.0.0"); got != want {
 				t.Errorf("at first 1.0.0 is %s, want %s", got, want)
 			}
-			k.options.Now = func() time.Time { return time.Now().Add(time.Hour) }
+			k.options.Now = inAnHour
 			if got := k.stateOf(k.start()(), "1.0.0"); got != test.later {
 				t.Errorf("later 1.0.0 is %s, want %s", got, test.later)
 			}
@@ -774,8 +766,7 @@ func TestForgettingKeysWhileAVolumeIsNotMounted(t *testing.T) {
 		t.Run(namespace, func(t *testing.T) {
 			k := newKeyedTree(t, "")
 			k.options.Now = nil
-			x := index.New(k.options)
-			defer x.Close()
+			x := newIndex(t, k.options)
 			rescan(t, x)
 			k.Remove("providers")
 			k.Remove("keys")

@@ -115,10 +115,10 @@ func TestVersionsThatALedgerHasWithOtherBytes(t *testing.T) {
 			}
 			s := x.Snapshot()
 			check("at once", s)
-			if v := s.Module(index.PlaceOf(vpcModule)).Version("1.0.0"); v != nil && v.Deprecated() == nil {
+			if v := s.Module(index.PlaceOf(ownVPC)).Version("1.0.0"); v != nil && v.Deprecated() == nil {
 				t.Error("a version has lost its notice")
 			}
-			x.Compare(demoProvider, vpcModule)
+			x.Compare(ownDemo, ownVPC)
 			if x.Snapshot() != s {
 				t.Error("comparing again makes another snapshot")
 			}
@@ -129,12 +129,12 @@ func TestVersionsThatALedgerHasWithOtherBytes(t *testing.T) {
 		})
 	}
 	ledger.refuse("acme/demo 1.1.0 linux_amd64")
-	x.Compare(vpcModule)
-	if x.Snapshot().Provider(index.PlaceOf(demoProvider)).Release("1.1.0") == nil {
+	x.Compare(ownVPC)
+	if x.Snapshot().Provider(index.PlaceOf(ownDemo)).Release("1.1.0") == nil {
 		t.Error("an address was compared that nobody named")
 	}
-	x.Compare(demoProvider)
-	if x.Snapshot().Provider(index.PlaceOf(demoProvider)).Release("1.1.0") != nil {
+	x.Compare(ownDemo)
+	if x.Snapshot().Provider(index.PlaceOf(ownDemo)).Release("1.1.0") != nil {
 		t.Error("a named address was not compared")
 	}
 	merged := index.Place{Address: address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"}, Merged: true}
@@ -166,7 +166,7 @@ func TestALedgerSaysWhenAVersionWasFirstOffered(t *testing.T) {
 		"acme/vpc/aws 1.0.0":           first,
 	}})
 	s := rescan(t, x.Index)
-	provider, module := s.Provider(index.PlaceOf(demoProvider)), s.Module(index.PlaceOf(vpcModule))
+	provider, module := s.Provider(index.PlaceOf(ownDemo)), s.Module(index.PlaceOf(ownVPC))
 	if r := provider.Release("1.0.0"); !r.Published().Equal(first) {
 		t.Errorf("the release was published at %s", r.Published())
 	}
@@ -182,7 +182,7 @@ func TestALedgerSaysWhenAVersionWasFirstOffered(t *testing.T) {
 	if list := string(slices.Concat(module.List().Head, module.List().Tail)); !strings.Contains(list, `{"version":"1.0.0","published_at":"2025-06-07T08:09:10Z","hashes":["h1:`) {
 		t.Errorf("the list of versions is %s", list)
 	}
-	if again := rescan(t, x.Index); again.Provider(index.PlaceOf(demoProvider)) != provider || again.Module(index.PlaceOf(vpcModule)) != module {
+	if again := rescan(t, x.Index); again.Provider(index.PlaceOf(ownDemo)) != provider || again.Module(index.PlaceOf(ownVPC)) != module {
 		t.Error("another scan makes them again")
 	}
 }
@@ -205,7 +205,7 @@ func TestALedgerRefusesWhatIsKept(t *testing.T) {
 		}
 		return nil
 	})
-	m := rescan(t, x.Index).Module(index.PlaceOf(vpcModule))
+	m := rescan(t, x.Index).Module(index.PlaceOf(ownVPC))
 	if m.Version("1.0.0") != nil || m.Version("1.1.0") == nil {
 		t.Errorf("offered are %v", m.VersionList())
 	}
@@ -214,7 +214,7 @@ func TestALedgerRefusesWhatIsKept(t *testing.T) {
 	}
 	ledger.refuse()
 	x.Compare()
-	if x.Snapshot().Module(index.PlaceOf(vpcModule)).Version("1.0.0") == nil {
+	if x.Snapshot().Module(index.PlaceOf(ownVPC)).Version("1.0.0") == nil {
 		t.Error("it is refused although the ledger has it")
 	}
 }
@@ -231,7 +231,7 @@ func TestVersionsThatALedgerMustHave(t *testing.T) {
 	x := newLogged(t, options(t, files.Open))
 	x.SetLedger(ledger)
 	rescan(t, x.Index)
-	whole := x.Snapshot().Provider(index.PlaceOf(demoProvider)).Release("1.0.0")
+	whole := x.Snapshot().Provider(index.PlaceOf(ownDemo)).Release("1.0.0")
 	for _, test := range []struct {
 		rule             string
 		refused, missing []string
@@ -275,7 +275,7 @@ func TestVersionsThatALedgerMustHave(t *testing.T) {
 				}
 				return all
 			}
-			demo, vpc := index.PlaceOf(demoProvider), index.PlaceOf(vpcModule)
+			demo, vpc := index.PlaceOf(ownDemo), index.PlaceOf(ownVPC)
 			if got := strings.Join(describe(s.Provider(demo).ReleaseList(), s.Module(vpc).VersionList()), " "); got != test.offered {
 				t.Errorf("offered are %s", got)
 			}
@@ -302,7 +302,7 @@ func TestVersionsThatALedgerMustHave(t *testing.T) {
 	ledger.refuse()
 	ledger.require()
 	x.Compare()
-	if s := x.Snapshot(); s.Provider(index.PlaceOf(demoProvider)).Release("1.0.0") != whole || s.Totals.Problems() > 0 || s.Pending(index.PlaceOf(vpcModule), "") {
+	if s := x.Snapshot(); s.Provider(index.PlaceOf(ownDemo)).Release("1.0.0") != whole || s.Totals.Problems() > 0 || s.Pending(index.PlaceOf(ownVPC), "") {
 		t.Errorf("all is on record, and %d are withheld", s.Totals.Problems())
 	}
 	if len(x.withheld) != 2 || strings.Contains(x.log.String(), "level=WARN msg=withheld path=modules/acme/vpc/aws/1.1.0") || !strings.Contains(x.log.String(), `level=INFO msg="not offered before it is on record" path=modules/acme/vpc/aws/1.1.0.tar.gz`) {

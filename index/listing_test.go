@@ -62,8 +62,7 @@ func onBucket(t *testing.T, b *treetest.Bucket, change func(*index.Options)) *in
 	if change != nil {
 		change(&o)
 	}
-	x := index.New(o)
-	t.Cleanup(func() { x.Close() })
+	x := newIndex(t, o)
 	return x
 }
 
@@ -207,8 +206,7 @@ func TestABodyThatEndsTooEarly(t *testing.T) {
 	cut.on.Store(true)
 	o := options(t, nil)
 	o.Listed = source.Directories{Root: "."}.Listed(cut)
-	x := index.New(o)
-	t.Cleanup(func() { x.Close() })
+	x := newIndex(t, o)
 	if s := rescan(t, x); s.Report().Pending != 1 || len(s.Report().Withheld) > 0 {
 		t.Errorf("%d are pending, withheld are %v", s.Report().Pending, s.Report().Withheld)
 	}

@@ -2,7 +2,6 @@ package index_test
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -210,8 +209,7 @@ func TestARestartReadsNoKeys(t *testing.T) {
 		if err := files.Fs.Chtimes("keys/acme.asc", later, later); err != nil {
 			t.Fatal(err)
 		}
-		third := index.New(o)
-		defer third.Close()
+		third := newIndex(t, o)
 		if s := rescan(t, third); len(s.Report().Offered) != 0 || s.Report().Withheld[0].Reason != tree.UnknownKey && s.Report().Withheld[1].Reason != tree.UnknownKey {
 			t.Errorf("offered is %+v, withheld %+v", s.Report().Offered, s.Report().Withheld)
 		}
@@ -287,8 +285,8 @@ func TestARenamedFolderIsWatched(t *testing.T) {
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, source.Directories{Root: dir}.Open)
-	o.Watch = true                                                // and no periodic scan
-	o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is read again because it is young
+	o.Watch = true   // and no periodic scan
+	o.Now = inAnHour // nothing is read again because it is young
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
 
@@ -372,89 +370,9 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 	}
 }
 
-func TestAReleaseKeepsItsPackagesUntilNewOnesAreRead(t *testing.T) {
-	files := indextest.New(t)
-	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{}, 100)}
-	g.Opened <- struct{}{}
-	o := options(t, indextest.On(t, g).Open)
-	o.Workers = 1
-	r := run(t, o)
-	before := r.scan(t)
-
-	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
-	r.Hint()
-	g.Opened <- struct{}{} // for linux_arm64
-	after := r.scan(t)
-	address := address.Address{Namespace: "acme", Name: "demo"}
-	if n := len(before.Provider(index.PlaceOf(address)).Releases[0].Packages); n != 1 {
-		t.Errorf("before it had %d packages", n)
-	}
-	if n := len(after.Provider(index.PlaceOf(address)).Releases[0].Packages); n != 2 {
-		t.Errorf("now it has %d packages", n)
-	}
-}
-
-func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
-	files := indextest.New(t)
-	p := indextest.NewPublisher(t)
-	files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
-	x := index.New(options(t, files.Open))
-	defer x.Close()
-	address := address.Address{Namespace: "acme", Name: "demo"}
-	provider := func() *index.Provider {
-		s, err := x.Rescan(context.Background())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(s.Report().Offered) != 1 {
-			t.Fatalf("offered is %+v", s.Report().Offered)
-		}
-		return s.Provider(index.PlaceOf(address))
-	}
-	first := provider()
-	if provider() != first {
-		t.Error("the same files give another provider")
-	}
-	other := indextest.NewPublisher(t)
-	files.Keys("acme", other, p)
-	if second := provider(); second == first || second.Releases[0].Signature.Keys[0].ID != other.ID() {
-		t.Error("other keys give the same release")
-	}
-}
-
-// Nothing marks the end of a copy into a module folder: the folder is offered once it has
-// not changed for a while.
-func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
-	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# what was there at the start\n")
-	var c stoppedClock
-	c.set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
-	o := options(t, source.Directories{Root: dir}.Open)
-	o.Watch, o.Now = true, c.now
-	r := run(t, o)
-	r.until(t, offers("acme/vpc/aws", "1.0.0"))
-
-	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# what is being copied\n")
-	c.set(time.Now())
-	s, err := r.Rescan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if offers("acme/vpc/aws", "1.1.0")(s) || s.Report().Pending != 1 {
-		t.Errorf("at once, offered is %+v", s.Report().Offered)
-	}
-	c.set(time.Now().Add(2 * time.Second))
-	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/vpc/aws", "1.1.0")(s) {
-		t.Errorf("when it rests, offered is %+v", s.Report().Offered)
-	}
-}
-
 // A publisher waits for a snapshot that sees its change; an earlier snapshot does not.
 func TestSnapshotsSeeChanges(t *testing.T) {
-	x := index.New(index.Options{Open: indextest.New(t).Open})
-	defer x.Close()
+	x := newIndex(t, index.Options{Open: indextest.New(t).Open})
 	rescan := func() *index.Snapshot {
 		s, err := x.Rescan(t.Context())
 		if err != nil {

@@ -99,8 +99,7 @@ func TestTheMemoKeepsWhatIsStillTrue(t *testing.T) {
 					opened = append(opened, name)
 				}
 			}}).Open
-			second := index.New(o)
-			defer second.Close()
+			second := newIndex(t, o)
 			s := rescan(t, second)
 			if verified := second.Stats().Verified; s.Read != 0 || verified != 0 || len(opened) > 0 {
 				t.Errorf("%d archives are read, %d signatures verified, and opened are %q", s.Read, verified, opened)
@@ -134,8 +133,7 @@ func TestWhenTheMemoIsSaved(t *testing.T) {
 		reads := func() int { // after a crash
 			o := o
 			o.Store = &memoryStore{memo: store.memo}
-			other := index.New(o)
-			defer other.Close()
+			other := newIndex(t, o)
 			return rescan(t, other).Read
 		}
 		pass := func(d time.Duration) {

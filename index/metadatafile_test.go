@@ -2,14 +2,12 @@ package index_test
 
 import (
 	"fmt"
-	"io/fs"
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
-
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -17,11 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
-)
-
-var (
-	demoProvider = addressAt("", "acme/demo")
-	vpcModule    = addressAt("", "acme/vpc/aws")
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // addressAt is the address of a provider or module.
@@ -97,7 +91,7 @@ withdrawn "1.2.0" {
 	s := scan(t, files)
 	nothingWithheld(t, s)
 	want := []string{"1.1.0", "1.0.0!", "1.0.0-rc.1!"}
-	p, m := s.Provider(index.PlaceOf(demoProvider)), s.Module(index.PlaceOf(vpcModule))
+	p, m := s.Provider(index.PlaceOf(ownDemo)), s.Module(index.PlaceOf(ownVPC))
 	if got := releasesOf(p); !slices.Equal(got, want) {
 		t.Errorf("the releases are %q", got)
 	}
@@ -110,12 +104,12 @@ withdrawn "1.2.0" {
 	if p.Latest().Version != "1.1.0" || m.Latest().Version != "1.1.0" {
 		t.Errorf("the latest are %s and %s", p.Latest().Version, m.Latest().Version)
 	}
-	for _, list := range [][]index.WithdrawnVersion{p.Withdrawn(), m.Withdrawn(), s.WithdrawnVersions(index.PlaceOf(demoProvider)), s.WithdrawnVersions(index.PlaceOf(vpcModule))} {
+	for _, list := range [][]index.WithdrawnVersion{p.Withdrawn(), m.Withdrawn(), s.WithdrawnVersions(index.PlaceOf(ownDemo)), s.WithdrawnVersions(index.PlaceOf(ownVPC))} {
 		if got := withdrawnOf(list); !slices.Equal(got, []string{"1.2.0"}) || list[0].Notice.String() != "CVE (https://example.com/cve)" {
 			t.Errorf("withdrawn are %+v", list)
 		}
 	}
-	if p.Metadata().Description != "d" || m.Metadata().Description != "d" || s.Metadata(index.PlaceOf(vpcModule)).Description != "d" {
+	if p.Metadata().Description != "d" || m.Metadata().Description != "d" || s.Metadata(index.PlaceOf(ownVPC)).Description != "d" {
 		t.Error("the description is lost")
 	}
 	for _, o := range []index.Offer{offerOf(s, "acme/demo", "1.0.0"), offerOf(s, "acme/vpc/aws", "1.0.0")} {
@@ -157,13 +151,13 @@ func TestBuildsOfAVersion(t *testing.T) {
 			files.Write("providers/acme/demo/registry.hcl", test.notice+"\n").Write("modules/acme/vpc/aws/registry.hcl", test.notice+"\n")
 			s := scan(t, files)
 			nothingWithheld(t, s)
-			if got := strings.Join(releasesOf(s.Provider(index.PlaceOf(demoProvider))), " "); got != test.offered {
+			if got := strings.Join(releasesOf(s.Provider(index.PlaceOf(ownDemo))), " "); got != test.offered {
 				t.Errorf("the releases are %s", got)
 			}
-			if got := strings.Join(moduleVersionsOf(s.Module(index.PlaceOf(vpcModule))), " "); got != test.offered {
+			if got := strings.Join(moduleVersionsOf(s.Module(index.PlaceOf(ownVPC))), " "); got != test.offered {
 				t.Errorf("the module's versions are %s", got)
 			}
-			for _, a := range []address.Address{demoProvider, vpcModule} {
+			for _, a := range []address.Address{ownDemo, ownVPC} {
 				if got := strings.Join(withdrawnOf(s.WithdrawnVersions(index.PlaceOf(a))), " "); got != test.withdrawn {
 					t.Errorf("withdrawn of %s are %s", a, got)
 				}
@@ -197,10 +191,10 @@ func TestLatest(t *testing.T) {
 				files.Write("providers/acme/demo/registry.hcl", notice).Write("modules/acme/vpc/aws/registry.hcl", notice)
 			}
 			s := scan(t, files)
-			if got := s.Provider(index.PlaceOf(demoProvider)).Latest().Version; got != test.latest {
+			if got := s.Provider(index.PlaceOf(ownDemo)).Latest().Version; got != test.latest {
 				t.Errorf("the provider's is %s", got)
 			}
-			if got := s.Module(index.PlaceOf(vpcModule)).Latest().Version; got != test.latest {
+			if got := s.Module(index.PlaceOf(ownVPC)).Latest().Version; got != test.latest {
 				t.Errorf("the module's is %s", got)
 			}
 		})
@@ -246,7 +240,7 @@ func TestWhereARegistryFileCounts(t *testing.T) {
 			files := aVersionedTree(t, "1.0.0")
 			test.build(files)
 			s := scan(t, files)
-			a := demoProvider
+			a := ownDemo
 			if strings.Contains(test.withdrawn, ".") {
 				a = addressAt(test.withdrawn, "acme/demo")
 			}
@@ -363,7 +357,7 @@ func TestABrokenRegistryFile(t *testing.T) {
 				check := func(step string, want []string) {
 					t.Helper()
 					s := rescan(t, x)
-					for _, got := range [][]string{releasesOf(s.Provider(index.PlaceOf(demoProvider))), moduleVersionsOf(s.Module(index.PlaceOf(vpcModule)))} {
+					for _, got := range [][]string{releasesOf(s.Provider(index.PlaceOf(ownDemo))), moduleVersionsOf(s.Module(index.PlaceOf(ownVPC)))} {
 						if !slices.Equal(got, want) {
 							t.Errorf("%s: offered are %q", step, got)
 						}
@@ -398,34 +392,27 @@ func TestABrokenRegistryFile(t *testing.T) {
 	}
 }
 
-// unreadable is a file system on which a file cannot be opened.
-type unreadable struct {
-	afero.Fs
-	name func() string
-}
-
-func (u unreadable) Open(name string) (afero.File, error) {
-	if name == u.name() {
-		return nil, fs.ErrPermission
-	}
-	return u.Fs.Open(name)
-}
-
 func TestAnUnreadableRegistryFile(t *testing.T) {
 	files := aVersionedTree(t, "1.0.0", "1.1.0")
 	files.Write("providers/acme/demo/registry.hcl", "description = \"d\"\nwithdrawn \"1.1.0\" {}\n")
 	denied := ""
-	x := index.New(options(t, indextest.On(t, unreadable{files.Fs, func() string { return denied }}).Open))
-	defer x.Close()
+	var faults treetest.Faults
+	faults.When(func(_ int, o treetest.Operation) error {
+		if o.Path == denied && strings.HasPrefix(o.Name, "open") {
+			return syscall.EACCES
+		}
+		return nil
+	})
+	x := newIndex(t, options(t, faults.Open(files.Open)))
 	rescan(t, x)
 	for _, name := range []string{"providers/acme/demo/registry.hcl", "providers/acme/demo", ""} {
 		denied = name
 		files.Write("providers/acme/demo/registry.hcl", "description = \"d\"\n# changed with "+name+"\nwithdrawn \"1.1.0\" {}\n")
 		s := rescan(t, x)
-		if got := releasesOf(s.Provider(index.PlaceOf(demoProvider))); slices.Contains(got, "1.1.0") {
+		if got := releasesOf(s.Provider(index.PlaceOf(ownDemo))); slices.Contains(got, "1.1.0") {
 			t.Errorf("without %q, %q are offered", name, got)
 		}
-		if s.Metadata(index.PlaceOf(demoProvider)).Description != "d" {
+		if s.Metadata(index.PlaceOf(ownDemo)).Description != "d" {
 			t.Errorf("without %q, the description is lost", name)
 		}
 		if denied != "" && problemOf(s.Report().Withheld, name).Reason != tree.Unreadable {
@@ -512,11 +499,11 @@ func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	r := run(t, o)
 	<-r.Ready()
 	s := r.Snapshot()
-	if got := releasesOf(s.Provider(index.PlaceOf(demoProvider))); !slices.Equal(got, []string{"1.0.0"}) || s.ListPending(index.PlaceOf(demoProvider)) || s.Pending(index.PlaceOf(demoProvider), "1.1.0") {
-		t.Errorf("at once, %q are offered, and the list is pending: %t", got, s.ListPending(index.PlaceOf(demoProvider)))
+	if got := releasesOf(s.Provider(index.PlaceOf(ownDemo))); !slices.Equal(got, []string{"1.0.0"}) || s.ListPending(index.PlaceOf(ownDemo)) || s.Pending(index.PlaceOf(ownDemo), "1.1.0") {
+		t.Errorf("at once, %q are offered, and the list is pending: %t", got, s.ListPending(index.PlaceOf(ownDemo)))
 	}
 	close(g.Opened)
-	if got := releasesOf(r.scan(t).Provider(index.PlaceOf(demoProvider))); !slices.Equal(got, []string{"1.0.0"}) {
+	if got := releasesOf(r.scan(t).Provider(index.PlaceOf(ownDemo))); !slices.Equal(got, []string{"1.0.0"}) {
 		t.Errorf("in the end, %q are offered", got)
 	}
 

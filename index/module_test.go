@@ -1,8 +1,6 @@
 package index_test
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,21 +118,5 @@ func TestTheListOfAModule(t *testing.T) {
 	}
 	if m.Version("1.9") != nil || m.Version("1.9.0") == nil {
 		t.Error("a version is found by another form than clients request")
-	}
-}
-
-func TestAFolderIsServedAsItWasPacked(t *testing.T) {
-	files := indextest.New(t)
-	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/modules/a/main.tf", "# a submodule\n")
-	s := scan(t, files)
-	z, err := gzip.NewReader(strings.NewReader(served(t, s, s.Module(index.PlaceOf(ownVPC)).Versions[0].Archive)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := tar.NewReader(z)
-	for _, want := range []string{"main.tf", "modules/a/main.tf"} {
-		if h, err := r.Next(); err != nil || h.Name != want {
-			t.Fatalf("the entry is %+v, %v", h, err)
-		}
 	}
 }

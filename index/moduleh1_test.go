@@ -20,7 +20,7 @@ func TestH1OfModules(t *testing.T) {
 	networks(t, files)
 	files.Write("modules/acme/network/aws/1.0.0/empty.tf", "")
 	files.Write("modules/acme/network/aws/2.0.0.tar.gz", indextest.TarGz(append(networkFiles("./"), "empty.tf", "")...))
-	for _, v := range scanned(t, files).Module(index.PlaceOf(network)).Versions {
+	for _, v := range scan(t, files).Module(index.PlaceOf(network)).Versions {
 		t.Run(v.Version, func(t *testing.T) {
 			var names, contents []string
 			files := networkFiles("")

@@ -45,8 +45,7 @@ func TestNotesOnModules(t *testing.T) {
 		"1.8.0": {"has no .tf file at its root or in modules/, only deeper ones such as aws/vpc/main.tf: clients find them by //aws/vpc in the source alone, so pack the module at the root"},
 		"1.9.0": {"has no .tf file at its root or in modules/, only deeper ones such as a/b/main.tf: clients find them by //a/b in the source alone, so pack the module at the root"},
 	}
-	x := index.New(options(t, files.Open))
-	defer x.Close()
+	x := newIndex(t, options(t, files.Open))
 	for _, recalled := range []int{0, len(want)} {
 		s, err := x.Rescan(t.Context())
 		if err != nil {
@@ -86,8 +85,7 @@ func TestAModuleWithASecret(t *testing.T) {
 	const folder = "modules/acme/vpc/aws/1.1.0"
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
 	files.Write(folder+"/main.tf", "# a module\n").Write(folder+"/server.key", indextest.NewPublisher(t).PrivateKey())
-	x := index.New(options(t, files.Open))
-	defer x.Close()
+	x := newIndex(t, options(t, files.Open))
 	scanned := func() *index.Snapshot {
 		s, err := x.Rescan(t.Context())
 		if err != nil {

@@ -18,7 +18,7 @@ func TestRecordsKeepOnlyTheirOwnName(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, under which tests are short, finds nothing in the size of the heap")
 	}
-	const many, added = 1500, 10
+	const many, added = 600, 10
 	long := strings.Repeat("long", 12)
 	for _, test := range []struct{ rule, folder, name, file string }{
 		{"a file of a provider", "providers/acme/demo", "terraform-provider-demo_1.0.0-" + long + ".%d_linux_amd64.zip", ""},

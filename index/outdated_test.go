@@ -14,93 +14,76 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
+// An outdatedModule is a module that an earlier release has remembered.
+type outdatedModule struct {
+	files   *indextest.Tree
+	options index.Options
+	known   *index.ModuleVersion // by that release
+}
+
+// eachOutdatedModule calls test with an archive and with a folder.
+func eachOutdatedModule(t *testing.T, test func(t *testing.T, m outdatedModule)) {
+	const text = `resource "aws_vpc" "main" {}`
+	for rule, file := range map[string][2]string{
+		"an archive": {"modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", text)},
+		"a folder":   {"modules/acme/vpc/aws/1.0.0/main.tf", text},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			files, store := indextest.New(t), new(memoryStore)
+			files.Write(file[0], file[1])
+			o := options(t, files.Open)
+			o.Store, o.Now = store, inAnHour
+			x := index.New(o)
+			known := rescan(t, x).Module(index.PlaceOf(ownVPC)).Latest()
+			x.Close()
+			store.memo.Content = withoutUses(t, store.memo.Content)
+			test(t, outdatedModule{files, o, known})
+		})
+	}
+}
+
 // A module that an earlier release has remembered is offered at once, and read again, since this
 // release reads more of it.
 func TestModulesThatAnEarlierReleaseReadAreReadAgain(t *testing.T) {
-	for _, test := range []struct {
-		rule, path string
-		folder     bool
-	}{
-		{"an archive", "modules/acme/vpc/aws/1.0.0.tar.gz", false},
-		{"a folder", "modules/acme/vpc/aws/1.0.0/main.tf", true},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			files, store := indextest.New(t), new(memoryStore)
-			const text = `resource "aws_vpc" "main" {}`
-			content := text
-			if !test.folder {
-				content = indextest.TarGz("main.tf", text)
-			}
-			files.Write(test.path, content)
-			o := options(t, files.Open)
-			o.Store, o.Now = store, inAnHour
-			first := index.New(o)
-			rescan(t, first)
-			first.Close()
-			store.memo.Content = withoutUses(t, store.memo.Content)
-
-			second := index.New(o)
-			defer second.Close()
-			rescanned(t, second)
-			s := untilSummed(t, second)
-			v := s.Module(index.PlaceOf(ownVPC)).Latest()
-			if len(v.Changed) > 0 || len(s.Report().Withheld) > 0 {
-				t.Errorf("it has changed: %+v, %+v", v.Changed, s.Report().Withheld)
-			}
-			if again := rescan(t, second); again.Module(index.PlaceOf(ownVPC)).Latest() != v {
-				t.Error("it is another version although nothing has changed")
-			}
-		})
-	}
+	eachOutdatedModule(t, func(t *testing.T, m outdatedModule) {
+		x := newIndex(t, m.options)
+		rescanned(t, x)
+		s := untilSummed(t, x)
+		v := s.Module(index.PlaceOf(ownVPC)).Latest()
+		if len(v.Changed) > 0 || len(s.Report().Withheld) > 0 {
+			t.Errorf("it has changed: %+v, %+v", v.Changed, s.Report().Withheld)
+		}
+		if again := rescan(t, x); again.Module(index.PlaceOf(ownVPC)).Latest() != v {
+			t.Error("it is another version although nothing has changed")
+		}
+	})
 }
 
 // Modules that an earlier release has remembered are offered before they have been read again.
 // Modules that no release has read are read first.
 func TestModulesThatAnEarlierReleaseReadAreOfferedAtOnce(t *testing.T) {
-	for _, test := range []struct {
-		rule, path string
-		folder     bool
-	}{
-		{"an archive", "modules/acme/vpc/aws/1.0.0.tar.gz", false},
-		{"a folder", "modules/acme/vpc/aws/1.0.0/main.tf", true},
-	} {
-		t.Run(test.rule, func(t *testing.T) {
-			files, store := indextest.New(t), new(memoryStore)
-			const text = `resource "aws_vpc" "main" {}`
-			content := text
-			if !test.folder {
-				content = indextest.TarGz("main.tf", text)
-			}
-			files.Write(test.path, content)
-			o := options(t, files.Open)
-			o.Store, o.Now = store, inAnHour
-			first := index.New(o)
-			before := rescan(t, first).Module(index.PlaceOf(ownVPC)).Latest()
-			first.Close()
-			store.memo.Content = withoutUses(t, store.memo.Content)
-
-			files.Write("modules/acme/other/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", text))
-			g := holding{indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})}, "/vpc/", make(chan string, 100)}
-			o.Open, o.Workers = indextest.On(t, g).Open, 1
-			r := run(t, o)
-			open := sync.OnceFunc(func() { close(g.Opened) })
-			t.Cleanup(open)
-			<-r.Ready()
-			s := r.Snapshot()
-			v := s.Module(index.PlaceOf(ownVPC)).Latest()
-			if v == nil || v.FileHashes != before.FileHashes || len(v.Summary().Types) > 0 || s.ListPending(index.PlaceOf(ownVPC)) {
-				t.Fatalf("offered at once is %+v", s.Report().Offered)
-			}
-			open()
-			s = untilSummed(t, r.Index)
-			if v := s.Module(index.PlaceOf(ownVPC)).Latest(); v.FileHashes != before.FileHashes || len(v.Changed) > 0 {
-				t.Errorf("read again it is %+v", v)
-			}
-			if first := <-g.read; !strings.Contains(first, "/other/") {
-				t.Errorf("%s is read first", first)
-			}
-		})
-	}
+	eachOutdatedModule(t, func(t *testing.T, m outdatedModule) {
+		m.files.Write("modules/acme/other/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# another\n"))
+		g := holding{indextest.Gate{Fs: m.files.Fs, Opened: make(chan struct{})}, "/vpc/", make(chan string, 100)}
+		m.options.Open, m.options.Workers = indextest.On(t, g).Open, 1
+		r := run(t, m.options)
+		open := sync.OnceFunc(func() { close(g.Opened) })
+		t.Cleanup(open)
+		<-r.Ready()
+		s := r.Snapshot()
+		v := s.Module(index.PlaceOf(ownVPC)).Latest()
+		if v == nil || v.FileHashes != m.known.FileHashes || len(v.Summary().Types) > 0 || s.ListPending(index.PlaceOf(ownVPC)) {
+			t.Fatalf("offered at once is %+v", s.Report().Offered)
+		}
+		open()
+		s = untilSummed(t, r.Index)
+		if v := s.Module(index.PlaceOf(ownVPC)).Latest(); v.FileHashes != m.known.FileHashes || len(v.Changed) > 0 {
+			t.Errorf("read again it is %+v", v)
+		}
+		if first := <-g.read; !strings.Contains(first, "/other/") {
+			t.Errorf("%s is read first", first)
+		}
+	})
 }
 
 // untilSummed waits until the latest version of a module has the summary of this release.
@@ -145,8 +128,7 @@ func TestTitlesThatAnotherReleaseReadAreReadAgain(t *testing.T) {
 	first.Close()
 	store.memo.Content = altered(t, store.memo.Content, "\x04g\x05start", "\x01\x01\x05start")
 
-	second := index.New(o)
-	defer second.Close()
+	second := newIndex(t, o)
 	rescanned(t, second)
 	untilTitles(t, second, index.PlaceOf(ownDemo), want...)
 }

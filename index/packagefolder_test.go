@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/mod/sumdb/dirhash"
 
@@ -169,8 +168,7 @@ func TestUnpackedPackageCanBeReadAtAnyOffset(t *testing.T) {
 // After a change in the folder, the verified package is no longer served.
 func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 	files := writeUnpacked(indextest.New(t), unpackedFolder)
-	x := index.New(options(t, files.Open))
-	defer x.Close()
+	x := newIndex(t, options(t, files.Open))
 	before := rescan(t, x)
 	f := before.Provider(index.PlaceOf(mirroredDemo)).File(zipName)
 	open, err := before.OpenRange(f)
@@ -315,39 +313,6 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 		} else if p := problemOf(s.Report().Withheld, unpackedFolder); p.Reason != tree.Unreadable {
 			t.Errorf("withheld is %+v", s.Report().Withheld)
 		}
-	}
-}
-
-// Nothing marks the end of a copy of a folder: it is offered once it has not changed for a
-// while.
-func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
-	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "what was there at the start")
-	var c stoppedClock
-	c.set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
-	o := options(t, source.Directories{Root: dir}.Open)
-	o.Watch, o.Now = true, c.now
-	r := run(t, o)
-	r.until(t, offers("acme/demo", "1.0.0"))
-
-	files.Write("providers/acme/demo/1.1.0/linux_amd64/terraform-provider-demo", "what is being copied")
-	c.set(time.Now())
-	s, err := r.Rescan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if offers("acme/demo", "1.1.0")(s) || s.Report().Pending != 1 || !s.Pending(index.PlaceOf(ownDemo), "") {
-		t.Errorf("at once, offered is %+v", s.Report().Offered)
-	}
-	c.set(time.Now().Add(2 * time.Second))
-	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) {
-		t.Errorf("when it rests, offered is %+v", s.Report().Offered)
-	}
-	// An offered folder need not stay unchanged for a while again.
-	c.set(time.Now())
-	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) || s.Report().Pending != 0 {
-		t.Errorf("then, offered is %+v", s.Report().Offered)
 	}
 }
 

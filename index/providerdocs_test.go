@@ -186,8 +186,7 @@ func TestDocsChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))) // the files are older than that
 		release := files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# Before")
-		x := index.New(o)
-		defer x.Close()
+		x := newIndex(t, o)
 		rescan := func() *index.Snapshot {
 			t.Helper()
 			s, err := x.Rescan(t.Context())

@@ -242,8 +242,7 @@ func TestSignaturesAreRememberedOverManyScans(t *testing.T) {
 	if verified := first.Stats().Verified; verified != 1 {
 		t.Errorf("%d signatures are verified in three scans", verified)
 	}
-	second := index.New(o)
-	defer second.Close()
+	second := newIndex(t, o)
 	s, err := second.Rescan(t.Context())
 	if err != nil || !offers("acme/demo", "1.0.0")(s) {
 		t.Fatalf("offered is %+v, %v", s.Report().Offered, err)

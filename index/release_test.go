@@ -137,8 +137,7 @@ func TestSignaturesByOtherKeysWithhold(t *testing.T) {
 			test.build(files)
 			r := files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
 			files.Provider("acme/demo", "0.9.0", "linux_amd64").Checksums() // has no signature at all
-			x := index.New(options(t, files.Open))
-			defer x.Close()
+			x := newIndex(t, options(t, files.Open))
 			s := rescan(t, x)
 			if o := offerOf(s, "acme/demo", "1.0.0"); o.Version != "" {
 				t.Errorf("it is offered: %+v", o)

@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
 )
@@ -18,8 +17,7 @@ func TestEverythingIsScannedHoweverOftenFoldersAre(t *testing.T) {
 		files := indextest.New(t)
 		files.Provider("acme/demo", "1.0.0", "linux_amd64")
 		o.Open, o.Rescan, o.Now = files.Open, time.Minute, inAnHour
-		x := index.New(o)
-		defer x.Close()
+		x := newIndex(t, o)
 		x.Start()
 		<-x.Ready()
 		files.Provider("acme/other", "1.0.0", "linux_amd64")
@@ -41,8 +39,7 @@ func TestAModuleFolderDoesNotWaitForASlowCopy(t *testing.T) {
 		time.Sleep(time.Until(real)) // a bubble begins before the keys were made
 		files := indextest.New(t)
 		o.Open = files.Open
-		x := index.New(o)
-		defer x.Close()
+		x := newIndex(t, o)
 		x.Start()
 		<-x.Ready()
 		write := func(name, content string) {

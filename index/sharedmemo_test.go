@@ -413,8 +413,7 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		rescan(t, alone)
 		alone.Close()
 		o.Shared = m
-		again := index.New(o)
-		defer again.Close()
+		again := newIndex(t, o)
 		if s := rescan(t, again); s.Read != 0 {
 			t.Fatalf("with its memo it reads %d", s.Read)
 		}
@@ -449,8 +448,7 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		rescan(t, alone)
 		alone.Close()
 		m.segments["of-another-format"], o.Shared = []byte("something else"), m
-		again := index.New(o)
-		defer again.Close()
+		again := newIndex(t, o)
 		rescan(t, again)
 		m.await(t, files)
 		if other, err := m.Load(t.Context(), "of-another-format"); err != nil || string(other) != "something else" {
@@ -473,8 +471,7 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		files, m := build(t), newSharedMemo()
 		o := options(t, files.Open)
 		o.Shared = m
-		x := index.New(o)
-		defer x.Close()
+		x := newIndex(t, o)
 		rescan(t, x)
 		m.await(t, files)
 		told := make(chan struct{})

@@ -17,8 +17,7 @@ func TestFoldersAreAnnouncedWhenTheyHaveBeenRead(t *testing.T) {
 	g := indextest.Gate{Fs: files.Fs, Opened: make(chan struct{})} // which holds back all zips
 	o := options(t, indextest.On(t, g).Open)
 	o.Workers = 2
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 	told := make(chan string, 10)
 	x.Observe(&index.Observer{
 		Changed: func(folders []string) { told <- strings.Join(folders, " ") },

@@ -10,23 +10,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func withHostname(hostname svchost.Hostname, a address.Address) address.Address {
 	a.Hostname = hostname
 	return a
-}
-
-func versionsOf(p *index.Provider) []string {
-	if p == nil {
-		return nil
-	}
-	var versions []string
-	for _, r := range p.Releases {
-		versions = append(versions, r.Version)
-	}
-	return versions
 }
 
 // An address found with a hostname and without is a single address for a registry that
@@ -60,7 +48,7 @@ func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 		{"nor one that does not exist", true, withHostname("registry.example.com", address.Address{Namespace: "acme", Name: "x"}), nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := versionsOf(s.Provider(index.Place{Address: test.address, Merged: test.merged})); !slices.Equal(got, test.want) {
+			if got := releasesOf(s.Provider(index.Place{Address: test.address, Merged: test.merged})); !slices.Equal(got, test.want) {
 				t.Errorf("it is %q", got)
 			}
 		})
@@ -95,7 +83,7 @@ func TestAModuleWithAndWithoutHostname(t *testing.T) {
 	files.Write("modules/registry.example.com/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# with\n"))
 	s := scan(t, files)
 	nothingWithheld(t, s)
-	own := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	own := ownVPC
 	named := own
 	named.Hostname = "registry.example.com"
 
@@ -116,33 +104,12 @@ func TestAModuleWithAndWithoutHostname(t *testing.T) {
 	}
 }
 
-// Two folders that stand for one address cannot both be offered.
-func TestOneAddressWrittenTwoWays(t *testing.T) {
-	files := indextest.New(t)
-	files.Provider("bücher.example/acme/demo", "1.0.0", "linux_amd64")
-	files.Provider("xn--bcher-kva.example/acme/demo", "2.0.0", "linux_amd64")
-	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	files.ProviderIn("providers/ACME/demo", "demo", "2.0.0", "linux_amd64")
-	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-	files.Write("modules/acme/VPC/aws/1.0.0/main.tf", "x")
-	s := scan(t, files)
-	if len(s.Report().Withheld) != 3 || len(s.Report().Offered) != 3 {
-		t.Errorf("offered is %+v, withheld is %+v", s.Report().Offered, s.Report().Withheld)
-	}
-	for _, p := range s.Report().Withheld {
-		if p.Reason != tree.Duplicate || p.Address == "" {
-			t.Errorf("the problem is %+v", p)
-		}
-	}
-}
-
 // Later snapshots do not change a snapshot that is in use.
 func TestSnapshotsAreImmutable(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	files.Provider("a.example/acme/demo", "1.0.0", "linux_amd64")
-	x := index.New(options(t, files.Open))
-	defer x.Close()
+	x := newIndex(t, options(t, files.Open))
 	first, err := x.Rescan(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
@@ -20,9 +19,8 @@ func TestAScanOfOneFolderFindsAnotherSpellingOfItsNamespace(t *testing.T) {
 	files := indextest.OnDisk(t, root)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, func() (tree.Tree, error) { return source.Directories{Root: root}.Open() })
-	o.Now = later
-	x := index.New(o)
-	t.Cleanup(func() { x.Close() })
+	o.Now = inAnHour
+	x := newIndex(t, o)
 	rescan(t, x)
 	info, err := os.Stat(filepath.Join(root, "providers"))
 	if err != nil {

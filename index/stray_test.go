@@ -89,8 +89,7 @@ func TestAMisplacedFolderThatCannotBeRead(t *testing.T) {
 			}
 			return nil
 		})
-		x := index.New(options(t, faults.Open(files.Open)))
-		defer x.Close()
+		x := newIndex(t, options(t, faults.Open(files.Open)))
 		x.Start()
 		for _, step := range []struct{ rule, advice string }{
 			{"while the folder cannot be read", "move it to providers/acme/TYPE/1.0.0/"},
@@ -126,7 +125,7 @@ func TestAFileWithTheNameOfAFolder(t *testing.T) {
 		files.Write("keys/registry.terraform.io/acme.asc", "x")
 		o := options(t, nil)
 		o.Open, o.Listed = nil, source.Directories{Root: "."}.Listed(b)
-		o.Now = func() time.Time { return time.Now().Add(time.Hour) }
+		o.Now = inAnHour
 		x := index.New(o)
 		before := rescan(t, x).Report()
 		x.Close()

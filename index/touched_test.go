@@ -2,6 +2,7 @@ package index_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -42,8 +44,7 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	c.set(time.Hour)
 	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = c.now
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 	before, err := x.Rescan(t.Context())
 	if err != nil || versionsOfVPC(before) != "1.1.0 1.0.0" {
 		t.Fatalf("at first %s are listed, %v", versionsOfVPC(before), err)
@@ -139,8 +140,7 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	c.set(time.Now().Add(time.Hour))
 	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = c.now
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 	rescan(t, x)
 
 	files := []string{"modules/acme/vpc/aws/1.1.0.tar.gz", "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip"}
@@ -181,8 +181,7 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
 	o := options(t, source.Directories{Root: dir}.Open)
-	x := index.New(o)
-	t.Cleanup(func() { x.Close() })
+	x := newIndex(t, o)
 	s, err := x.Rescan(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -245,8 +244,7 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	c.set(time.Now().Add(time.Hour))
 	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = c.now
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 	before := rescan(t, x).Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag()
 
 	files.Remove("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf")
@@ -326,5 +324,48 @@ func TestAFileRewrittenUnderItsOldTime(t *testing.T) {
 				opened.Close()
 			}
 		}
+	}
+}
+
+// Nothing marks the end of a copy into a folder: it is offered once it has not changed for a while.
+// A folder that is offered need not rest again.
+func TestAFolderIsOfferedOnceItRests(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		address address.Address
+		file    string
+	}{
+		{"a module", ownVPC, "modules/acme/vpc/aws/%s/main.tf"},
+		{"an unpacked package", ownDemo, "providers/acme/demo/%s/linux_amd64/terraform-provider-demo"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			dir := t.TempDir()
+			files := indextest.OnDisk(t, dir)
+			files.Write(fmt.Sprintf(test.file, "1.0.0"), "# there at the start\n")
+			var c stoppedClock
+			c.set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
+			o := options(t, source.Directories{Root: dir}.Open)
+			o.Watch, o.Now = true, c.now
+			r := run(t, o)
+			r.until(t, offers(test.address.String(), "1.0.0"))
+
+			files.Write(fmt.Sprintf(test.file, "1.1.0"), "# being copied\n")
+			for _, step := range []struct {
+				rule    string
+				now     time.Time
+				offered bool
+				pending int
+			}{
+				{"at once", time.Now(), false, 1},
+				{"when it rests", time.Now().Add(2 * time.Second), true, 0},
+				{"then", time.Now(), true, 0},
+			} {
+				c.set(step.now)
+				s, err := r.Rescan(t.Context())
+				if err != nil || offers(test.address.String(), "1.1.0")(s) != step.offered || s.Pending(index.PlaceOf(test.address), "") == step.offered || s.Report().Pending != step.pending {
+					t.Errorf("%s, offered is %+v, and %d are pending, %v", step.rule, s.Report().Offered, s.Report().Pending, err)
+				}
+			}
+		})
 	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -232,8 +231,7 @@ func TestUnreadableFiles(t *testing.T) {
 			files.Write("modules/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "x"))
 			files.Fs = forbidden{files.Fs, name}
 			s := scan(t, files)
-			demo := address.Address{Namespace: "acme", Name: "demo"}
-			if strings.HasPrefix(name, "keys") && (s.Provider(index.PlaceOf(demo)) != nil || !s.Pending(index.PlaceOf(demo), "1.0.0")) {
+			if strings.HasPrefix(name, "keys") && (s.Provider(index.PlaceOf(ownDemo)) != nil || !s.Pending(index.PlaceOf(ownDemo), "1.0.0")) {
 				t.Error("what is signed by a key that may be there does not wait for it")
 			}
 			if len(s.Report().Withheld) != 1 {
@@ -312,8 +310,8 @@ func TestAFileSystemWithoutTimes(t *testing.T) {
 	s := scanWith(t, options(t, func() (tree.Tree, error) { return source.Directories{Root: "."}.OpenIn(embedded) }))
 	nothingWithheld(t, s)
 	for _, f := range []*index.File{
-		s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).Releases[0].Packages[0].File,
-		s.Module(index.PlaceOf(address.Address{Namespace: "acme", Name: "vpc", System: "aws"})).Versions[0].Archive,
+		s.Provider(index.PlaceOf(ownDemo)).Releases[0].Packages[0].File,
+		s.Module(index.PlaceOf(ownVPC)).Versions[0].Archive,
 	} {
 		r, err := s.Open(f)
 		if err != nil {
@@ -338,7 +336,7 @@ func TestAFileThatHasChangedIsNotServed(t *testing.T) {
 			files := indextest.New(t)
 			files.Provider("acme/demo", "1.0.0", "linux_amd64")
 			s := scan(t, files)
-			f := s.Provider(index.PlaceOf(address.Address{Namespace: "acme", Name: "demo"})).File(zipName)
+			f := s.Provider(index.PlaceOf(ownDemo)).File(zipName)
 			change(files)
 			if _, err := s.Open(f); !errors.Is(err, tree.ErrChanged) {
 				t.Errorf("the error is %v", err)

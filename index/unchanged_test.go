@@ -78,8 +78,7 @@ func TestAnUnchangedTreeKeepsItsIdentity(t *testing.T) {
 
 			o := options(t, open)
 			o.Now = inAnHour
-			x := index.New(o)
-			defer x.Close()
+			x := newIndex(t, o)
 			first := rescan(t, x)
 			known := identities(first)
 			for range 3 {
@@ -156,8 +155,7 @@ func TestChangesAfterManyScans(t *testing.T) {
 			files.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_amd64")
 			o := options(t, source.Directories{Root: dir}.Open)
 			o.Now, o.Store = inAnHour, new(memoryStore)
-			x := index.New(o)
-			defer x.Close()
+			x := newIndex(t, o)
 			before := rescan(t, x).Provider(index.PlaceOf(ownDemo))
 			if rescan(t, x).Provider(index.PlaceOf(ownDemo)) != before {
 				t.Fatal("the same files give another provider")
@@ -197,8 +195,7 @@ func TestARescanAllocatesLittle(t *testing.T) {
 	}
 	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = inAnHour
-	x := index.New(o)
-	defer x.Close()
+	x := newIndex(t, o)
 	packages := rescan(t, x).Read
 	if packages != providers*versions*len(platforms) {
 		t.Fatalf("%d packages are read", packages)

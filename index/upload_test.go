@@ -78,7 +78,7 @@ func offeredIn(t *testing.T, o index.Options, files map[string]string) string {
 	if len(s.Report().Withheld) > 0 {
 		return fmt.Sprint("withheld: ", s.Report().Withheld)
 	}
-	r := s.Provider(index.PlaceOf(addressAt("", "acme/demo"))).Release("1.0.0")
+	r := s.Provider(index.PlaceOf(ownDemo)).Release("1.0.0")
 	if r == nil {
 		return "nothing"
 	}
@@ -176,7 +176,7 @@ func TestIncompleteUploadsAreIgnored(t *testing.T) {
 				files.Remove(versionOfDemo + test.remove)
 			}
 			s := scan(t, files)
-			offered := s.Provider(index.PlaceOf(addressAt("", "acme/demo"))).Release("1.0.0") != nil
+			offered := s.Provider(index.PlaceOf(ownDemo)).Release("1.0.0") != nil
 			if offered != test.offered || len(s.Report().Withheld) > 0 || len(s.Report().Ignored) > 0 == test.offered {
 				t.Errorf("offered: %t, %+v", offered, s.Report())
 			}

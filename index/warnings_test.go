@@ -57,7 +57,7 @@ func TestDeprecationWarnings(t *testing.T) {
 			s := scan(t, files)
 			nothingWithheld(t, s)
 			var list struct{ Warnings []string }
-			if err := json.Unmarshal(s.Provider(index.PlaceOf(demoProvider)).Versions().Head, &list); err != nil {
+			if err := json.Unmarshal(s.Provider(index.PlaceOf(ownDemo)).Versions().Head, &list); err != nil {
 				t.Fatal(err)
 			}
 			if !slices.Equal(list.Warnings, test.warnings) {
