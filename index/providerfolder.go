@@ -113,47 +113,53 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 	}
 	beside := layout.NewSiblings(entries)
 	for _, e := range entries {
-		if only == "" && layout.IsMetadata(e) || only != "" && e.Name == tree.UploadName {
-			continue
-		}
-		problem := func(f *tree.Finding, version string) {
-			w.report.Withhold(tree.InFolder(report, e.Name), p.Address, version, f)
-		}
-		if e.Info.IsDir() {
-			switch v, err := p.parser.ParseVersion(e.Name); {
-			case only != "":
-				if !w.addDocs(p, only, e) && !w.addPackageFolder(p, report, only, e) {
-					w.strays().FolderInProvider(p.Folder, report, e)
-				}
-			case err == nil:
-				if bad := w.walkReleases(p, e.Path(), tree.InFolder(report, e.Name), v.String()); bad != nil {
-					p.keepVersion(v.String(), bad, false)
-				}
-			case layout.LooksLikeVersion(e.Name):
-				problem(tree.Findingf(tree.BadVersion, "%v", err), "")
-			default:
+		switch {
+		case only == "" && layout.IsMetadata(e), only != "" && e.Name == tree.UploadName:
+		case !e.Info.IsDir():
+			w.addProviderFile(p, report, only, e, beside)
+		case only == "":
+			w.addProviderFolder(p, report, e)
+		default:
+			if !w.addDocs(p, only, e) && !w.addPackageFolder(p, report, only, e) {
 				w.strays().FolderInProvider(p.Folder, report, e)
 			}
-			continue
 		}
-		f, err := p.parser.Parse(e.Name)
-		switch {
-		case errors.Is(err, address.ErrNoReleaseFile):
-			w.strays().FileInProvider(p.Folder, report, only, e, beside)
-			continue
-		case err != nil:
-			problem(layout.BadReleaseName(err), "")
-			continue
-		case only != "" && f.Text != only:
-			problem(tree.Findingf(tree.NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Text, only), f.Text)
-			continue
-		}
-		w.addReleaseFile(p, f, report, e)
 	}
 	for _, e := range unreadable {
 		w.keepDocs(p, only, e)
 	}
 	return nil
+}
+
+// addProviderFolder adds a folder in the folder of a provider, which is the folder of a version or a
+// stray.
+func (w *walker) addProviderFolder(p *providerFolder, report string, e tree.Entry) {
+	switch v, err := p.parser.ParseVersion(e.Name); {
+	case err == nil:
+		if bad := w.walkReleases(p, e.Path(), tree.InFolder(report, e.Name), v.String()); bad != nil {
+			p.keepVersion(v.String(), bad, false)
+		}
+	case layout.LooksLikeVersion(e.Name):
+		w.report.Withhold(tree.InFolder(report, e.Name), p.Address, "", tree.Findingf(tree.BadVersion, "%v", err))
+	default:
+		w.strays().FolderInProvider(p.Folder, report, e)
+	}
+}
+
+// addProviderFile adds a file in the folder of a provider or, if only is not empty, of that version.
+func (w *walker) addProviderFile(p *providerFolder, report, only string, e tree.Entry, beside *layout.Siblings) {
+	f, err := p.parser.Parse(e.Name)
+	switch {
+	case errors.Is(err, address.ErrNoReleaseFile):
+		w.strays().FileInProvider(p.Folder, report, only, e, beside)
+	case err != nil:
+		w.report.Withhold(tree.InFolder(report, e.Name), p.Address, "", layout.BadReleaseName(err))
+	case only != "" && f.Text != only:
+		bad := tree.Findingf(tree.NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Text, only)
+		w.report.Withhold(tree.InFolder(report, e.Name), p.Address, f.Text, bad)
+	default:
+		w.addReleaseFile(p, f, report, e)
+	}
 }
 
 // keepVersion keeps the earlier state of a version, unless its name is empty.

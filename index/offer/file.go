@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -43,12 +44,13 @@ type File struct {
 	made *madeFile // nil if the file lies in the tree in the form that clients download
 }
 
-// NewFile returns a file in a part of the tree, by its folder and name there, in the form that
-// clients download. If it is packed, that is made of a folder. The stamp is of what was read.
-func NewFile(name string, size int64, sum wire.SHA256, in func(*tree.Tree) tree.Part, dir, base string, s tree.Stamp, packed archive.Packed) File {
+// NewFile returns a file in a part of the tree, as it was read, in the form that clients download.
+// If it is packed, that is made of a folder.
+func NewFile(name string, in func(*tree.Tree) tree.Part, at tree.Location, read memo.Record, packed archive.Packed) File {
+	s := read.Stamp
 	f := File{
-		Name: name, ContentType: contentTypeOf(name), Size: size, SHA256: sum,
-		in: in, dir: dir, base: base, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
+		Name: name, ContentType: contentTypeOf(name), Size: read.Size, SHA256: read.SHA256,
+		in: in, dir: at.Dir, base: at.Name, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
 	}
 	if packed != nil {
 		f.made = &madeFile{packed: packed}
@@ -162,7 +164,8 @@ func newSignatureFile(name, version string, document []byte, signer Signer) *Fil
 // yet. Its name is the path in the tree's providers, with slashes, and info describes the
 // verified file.
 func NewPackageFile(name, version string, platform address.Platform, info fs.FileInfo, sum wire.SHA256) *File {
-	f := NewFile(path.Base(name), info.Size(), sum, InProviders, "", name, tree.StampOf(info), nil)
+	read := memo.Record{Digest: archive.Digest{SHA256: sum, Size: info.Size()}, Stamp: tree.StampOf(info)}
+	f := NewFile(path.Base(name), InProviders, tree.Location{Name: name}, read, nil)
 	f.Version, f.Platform = version, platform.String()
 	return &f
 }

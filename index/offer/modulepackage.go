@@ -56,7 +56,7 @@ func (p *ModulePackage) file() *File {
 	if p.Folder != nil {
 		packed = p.Folder.Pack(p.Digest)
 	}
-	f := NewFile("archive."+p.Format, p.Record.Size, p.SHA256, InModules, p.Dir, p.Name, p.Stamp, packed)
+	f := NewFile("archive."+p.Format, InModules, p.Location, p.Record, packed)
 	f.Version = p.Version.String()
 	f.NoteChanges(p.Part)
 	return &f

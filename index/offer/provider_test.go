@@ -8,6 +8,8 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -15,7 +17,7 @@ import (
 
 func release(number string) *offer.Release {
 	name := address.PackageName("demo", number, address.Platform{OS: "linux", Arch: "amd64"})
-	f := offer.NewFile(name, 3, wire.SHA256{1}, offer.InProviders, "acme/demo", name, tree.Stamp{Size: 3}, nil)
+	f := offer.NewFile(name, offer.InProviders, tree.Location{Dir: "acme/demo", Name: name}, memo.Record{Digest: archive.Digest{SHA256: wire.SHA256{1}, Size: 3}, Stamp: tree.Stamp{Size: 3}}, nil)
 	f.Version, f.Platform = number, "linux_amd64"
 	return offer.NewRelease(offer.ReleaseParts{
 		Address: address.Address{Namespace: "acme", Name: "demo"}, Version: version.Must(version.NewVersion(number)), Protocols: wire.DefaultProtocols(),

@@ -92,7 +92,7 @@ func (p *Package) file(zip, version string) offer.File {
 	if p.Unpacked != nil {
 		packed = p.Unpacked.Pack(p.Digest) // the files as they were read
 	}
-	f := offer.NewFile(zip, p.Size, p.SHA256, offer.InProviders, p.Dir, p.Name, p.Stamp, packed)
+	f := offer.NewFile(zip, offer.InProviders, p.Location, p.Record, packed)
 	f.Version, f.Platform = version, p.PlatformText
 	f.NoteChanges(p.Part)
 	return f
