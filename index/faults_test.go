@@ -14,7 +14,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
@@ -271,12 +270,10 @@ func TestLastingFaults(t *testing.T) {
 	} {
 		for _, link := range []string{"nothing", filepath.Join(outside, "x"), outside} {
 			t.Run(test.rule+" is a link to "+filepath.Base(link), func(t *testing.T) {
-				root := t.TempDir()
-				files := indextest.OnDisk(t, root)
+				root, files, o := onDisk(t)
 				files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
 				files.ProviderIn("providers/acme/other/1.0.0", "other", "1.0.0", "linux_amd64").Checksums()
 				files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-				o := options(t, source.Directories{Root: root}.Open)
 				o.Now = inAnHour
 				x := newIndex(t, o)
 				before := rescan(t, x)
@@ -334,11 +331,9 @@ func TestRecordOfATagThatIsNotFoundOnce(t *testing.T) {
 // Of a version of a module that is there twice, the other files do not take the place of those that
 // clients were offered and that cannot be read at the moment.
 func TestFaultsOfAModuleThatIsThereTwice(t *testing.T) {
-	root := t.TempDir()
-	files := indextest.OnDisk(t, root)
+	root, files, o := onDisk(t)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# one\n")
 	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# two\n"))
-	o := options(t, source.Directories{Root: root}.Open)
 	o.Now = inAnHour
 	x := newIndex(t, o)
 	offered := func() *index.File { return rescan(t, x).Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive }

@@ -300,10 +300,8 @@ func TestTheResultsOfABrokenOffScanAreKept(t *testing.T) {
 // A scan may be requested before the index has made its own first one. It uses the
 // memo and is watched like any other.
 func TestAFirstScanOnRequest(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	_, files, o := onDisk(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Store, o.Watch = new(memoryStore), true
 	first := index.New(o)
 	for { // a file that is too young is read again

@@ -17,7 +17,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // memoryStore keeps a memo over simulated restarts.
@@ -118,13 +117,11 @@ func not(f func(*index.Snapshot) bool) func(*index.Snapshot) bool {
 }
 
 func TestARestartReadsNothing(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	dir, files, o := onDisk(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
 	files.Write("providers/acme/demo/terraform-provider-demo_2.0.0_linux_amd64.zip", "no zip")
 	store := new(memoryStore)
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Store, o.Identity = store, dir
 
 	first := run(t, o)
@@ -243,10 +240,8 @@ func TestAMemoThatCannotBeUsed(t *testing.T) {
 
 func TestWatching(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	dir, files, o := onDisk(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true // and no periodic scan
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
@@ -281,10 +276,8 @@ func TestWatching(t *testing.T) {
 
 // A folder that is renamed is watched under its new name, with all its subfolders.
 func TestARenamedFolderIsWatched(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	dir, files, o := onDisk(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true   // and no periodic scan
 	o.Now = inAnHour // nothing is read again because it is young
 	r := run(t, o)
@@ -306,10 +299,8 @@ func TestARenamedFolderIsWatched(t *testing.T) {
 }
 
 func TestACopyOfManyFilesIsFewSnapshots(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	_, files, o := onDisk(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
 	r.scan(t)

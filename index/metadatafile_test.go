@@ -463,10 +463,8 @@ func TestMetadataIsLogged(t *testing.T) {
 
 // A change of a registry.hcl is noticed as soon as it is written.
 func TestMetadataIsWatched(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	dir, files, o := onDisk(t)
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "#"))
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch, o.Paths = true, source.Directories{Root: dir}.Paths()
 	x := run(t, o)
 	x.until(t, offers("acme/vpc/aws", "1.0.0"))

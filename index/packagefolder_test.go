@@ -319,11 +319,9 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 // A change inside the folder is noticed.
 func TestAnUnpackedPackageIsWatched(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	_, files, o := onDisk(t)
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "x")
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "before")
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
 	digest := func(s *index.Snapshot) wire.SHA256 { return s.Provider(index.PlaceOf(ownDemo)).File(zipName).SHA256 }

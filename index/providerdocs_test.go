@@ -236,10 +236,8 @@ func TestDocsChange(t *testing.T) {
 
 // A running index notices them at once.
 func TestDocsAreWatched(t *testing.T) {
-	root := t.TempDir()
-	files := indextest.OnDisk(t, root)
+	_, files, o := onDisk(t)
 	release := files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# Before")
-	o := options(t, source.Directories{Root: root}.Open)
 	o.Watch = true
 	r := run(t, o)
 	titled := func(title string) func(*index.Snapshot) bool {

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // options returns the options of a registry that signs releases without a publisher's
@@ -29,6 +30,13 @@ func options(t testing.TB, open func() (tree.Tree, error)) index.Options {
 		Open:   open,
 		Signer: key,
 	}
+}
+
+// onDisk returns a directory, the empty tree in it, and the options of a registry of it.
+func onDisk(t testing.TB) (dir string, files *indextest.Tree, o index.Options) {
+	t.Helper()
+	dir = t.TempDir()
+	return dir, indextest.OnDisk(t, dir), options(t, source.Directories{Root: dir}.Open)
 }
 
 // scan scans a tree once.

@@ -6,19 +6,13 @@ import (
 	"runtime"
 	"testing"
 	"time"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 )
 
 // A scan of one folder finds the namespace in another spelling that has come meanwhile, though it
 // reads the names of all namespaces only if the time of their folder has changed.
 func TestAScanOfOneFolderFindsAnotherSpellingOfItsNamespace(t *testing.T) {
-	root := t.TempDir()
-	files := indextest.OnDisk(t, root)
+	root, files, o := onDisk(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, func() (tree.Tree, error) { return source.Directories{Root: root}.Open() })
 	o.Now = inAnHour
 	x := newIndex(t, o)
 	rescan(t, x)

@@ -36,13 +36,11 @@ func versionsOfVPC(s *index.Snapshot) string {
 }
 
 func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	dir, files, o := onDisk(t)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# 1.0.0\n")
 	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# 1.1.0\n")
 	var c clock
 	c.set(time.Hour)
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = c.now
 	x := newIndex(t, o)
 	before, err := x.Rescan(t.Context())
@@ -130,15 +128,13 @@ func TestTouchedFilesStayListed(t *testing.T) {
 // The same holds while a file is copied over an old one of its name: it is empty at first
 // and then too short. A file that stays like that is withheld.
 func TestFilesWrittenInPlaceStayListed(t *testing.T) {
-	dir := t.TempDir()
-	folders := indextest.OnDisk(t, dir)
+	dir, folders, o := onDisk(t)
 	folders.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# 1.0.0\n"))
 	folders.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# 1.1.0\n"))
 	folders.Provider("acme/demo", "1.0.0", "linux_amd64")
 	folders.Provider("acme/demo", "1.1.0", "linux_amd64")
 	var c stoppedClock
 	c.set(time.Now().Add(time.Hour))
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = c.now
 	x := newIndex(t, o)
 	rescan(t, x)
@@ -177,10 +173,8 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 // A folder is offered once it has not changed for a while, even if the index has just begun
 // and has never seen it.
 func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	_, files, o := onDisk(t)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-	o := options(t, source.Directories{Root: dir}.Open)
 	x := newIndex(t, o)
 	s, err := x.Rescan(t.Context())
 	if err != nil {
@@ -202,11 +196,9 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 // An edit is served in one piece, as soon as the folder has not changed for a while.
 func TestAnEditedModuleFolder(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	dir, files, o := onDisk(t)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# before\n")
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true // scans happen only after changes
 	r := run(t, o)
 	r.until(t, offers("acme/vpc/aws", "1.0.0"))
@@ -235,14 +227,12 @@ func TestAnEditedModuleFolder(t *testing.T) {
 // A folder from which files are being removed is not offered without them before it has not
 // changed for a while, since other files may replace them.
 func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	dir, files, o := onDisk(t)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# kept\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# kept\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf", "# removed\n")
 	var c stoppedClock
 	c.set(time.Now().Add(time.Hour))
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = c.now
 	x := newIndex(t, o)
 	before := rescan(t, x).Module(index.PlaceOf(ownVPC)).Version("1.0.0").Archive.Tag()
@@ -265,12 +255,10 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 // their changes are noticed as well.
 func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	_, files, o := onDisk(t)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# the module\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/notes.txt", "# not a part of it\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# another\n")
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Watch = true // scans happen only after changes
 	r := run(t, o)
 	s := r.until(t, offers("acme/vpc/aws", "1.0.0"))
@@ -339,12 +327,10 @@ func TestAFolderIsOfferedOnceItRests(t *testing.T) {
 		{"an unpacked package", ownDemo, "providers/acme/demo/%s/linux_amd64/terraform-provider-demo"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			dir := t.TempDir()
-			files := indextest.OnDisk(t, dir)
+			_, files, o := onDisk(t)
 			files.Write(fmt.Sprintf(test.file, "1.0.0"), "# there at the start\n")
 			var c stoppedClock
 			c.set(time.Now().Add(2 * time.Second)) // it has not changed for long enough by then
-			o := options(t, source.Directories{Root: dir}.Open)
 			o.Watch, o.Now = true, c.now
 			r := run(t, o)
 			r.until(t, offers(test.address.String(), "1.0.0"))

@@ -148,12 +148,10 @@ func TestChangesAfterManyScans(t *testing.T) {
 			func(_ *index.Snapshot, demo *index.Provider) bool { return demo == nil }},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			dir := t.TempDir()
-			files := indextest.OnDisk(t, dir)
+			_, files, o := onDisk(t)
 			files.Keys("acme", publisher)
 			files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
 			files.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_amd64")
-			o := options(t, source.Directories{Root: dir}.Open)
 			o.Now, o.Store = inAnHour, new(memoryStore)
 			x := newIndex(t, o)
 			before := rescan(t, x).Provider(index.PlaceOf(ownDemo))
@@ -185,15 +183,13 @@ func TestARescanAllocatesLittle(t *testing.T) {
 	for i := range 10 {
 		platforms = append(platforms, fmt.Sprintf("linux_arch%d", i))
 	}
-	dir := t.TempDir()
-	files := indextest.OnDisk(t, dir)
+	_, files, o := onDisk(t)
 	for i := range providers {
 		for v := range versions {
 			typ, version := fmt.Sprintf("demo%d", i), fmt.Sprintf("1.%d.0", v)
 			files.ProviderIn(filepath.ToSlash(filepath.Join("providers/acme", typ)), typ, version, platforms...).Checksums()
 		}
 	}
-	o := options(t, source.Directories{Root: dir}.Open)
 	o.Now = inAnHour
 	x := newIndex(t, o)
 	packages := rescan(t, x).Read
