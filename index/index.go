@@ -59,9 +59,6 @@ type Index struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	renewing sync.Mutex
-	renewed  chan struct{} // closed with the next snapshot; nil without a waiting request
-
 	background *changes.Background // shares and announces
 }
 
@@ -285,37 +282,20 @@ func (x *Index) scan(ctx context.Context, further changes.Paths, accepts bool) (
 	return s, nil
 }
 
-// renew wakes the requests that wait for a snapshot.
-func (x *Index) renew() {
-	x.renewing.Lock()
-	defer x.renewing.Unlock()
-	if x.renewed != nil {
-		close(x.renewed)
-		x.renewed = nil
-	}
-}
-
-// news returns a channel that is closed with the next snapshot.
-func (x *Index) news() <-chan struct{} {
-	x.renewing.Lock()
-	defer x.renewing.Unlock()
-	if x.renewed == nil {
-		x.renewed = make(chan struct{})
-	}
-	return x.renewed
-}
-
 // Next waits for a snapshot other than after. The selected archives are read before all
 // others. Next returns nil when ctx or the Index ends first.
 func (x *Index) Next(ctx context.Context, after *Snapshot, selections ...Selection) *Snapshot {
 	defer x.queue.Hurry(selections)()
 	for {
-		news := x.news()
-		if s := x.Snapshot(); s != nil && s != after {
+		later := x.ready
+		switch s := x.Snapshot(); {
+		case s != nil && s != after:
 			return s
+		case s != nil:
+			later = s.later
 		}
 		select {
-		case <-news:
+		case <-later:
 		case <-ctx.Done():
 			return nil
 		case <-x.ctx.Done():

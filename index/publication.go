@@ -55,12 +55,15 @@ func (x *Index) commitRead() {
 func (x *Index) publish(before, s *Snapshot, read []finished) {
 	s.Read = x.read
 	x.unreported.add(s.differs)
-	if x.snapshot.Swap(s) == nil {
+	replaced := x.snapshot.Swap(s)
+	if replaced == nil {
 		close(x.ready)
 	}
 	added, dropped, left := unread(before, s)
 	x.queue.Update(added, dropped, before == nil)
-	x.renew()
+	if replaced != nil { // wake the requests that wait for the next one
+		close(replaced.later)
+	}
 	x.saving.Changed() // a crash does not lose the new records
 	idle, current := x.queue.IsRead()
 	x.logFaults(s, idle)

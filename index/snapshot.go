@@ -50,6 +50,7 @@ type Snapshot struct {
 	way     *sharded.Map[string, *wayFolder]      // by path in the report
 	unknown []layout.Folder                       // folders that no scan could read yet
 	changes Change                                // the last change that its scan has seen
+	later   chan struct{}                         // closed when the Index has a later snapshot
 	live    bool                                  // another scan follows
 
 	failed     string   // which archive could not be read, and why; empty: all could
@@ -84,7 +85,7 @@ type found struct {
 func (s *scan) next(c found) *Snapshot {
 	n := &Snapshot{
 		Taken: s.now, scanned: s.now, tree: s.tree, keys: c.keys, shared: &s.shared, live: !s.once,
-		differs: newDifference(),
+		later: make(chan struct{}), differs: newDifference(),
 	}
 	if !s.options.RequireSignatures {
 		n.signer = s.options.Signer

@@ -59,10 +59,7 @@ func Changes(before, now *Folder) (changes []Change) {
 
 // Knows reports whether the content of a namespace's file is known, or that there is no
 // file.
-func (k *Folder) Knows(n Namespace) bool {
-	file := k.For(n)
-	return file.IsFile() || file == nil && k.listed(n.Hostname) || file != nil && file.gone
-}
+func (k *Folder) Knows(n Namespace) bool { return k.For(n).IsFile() || k.isGone(n) }
 
 // sameKeys reports whether two files have the same keys, whatever else they contain.
 func (k *File) sameKeys(other *File) bool {
