@@ -81,7 +81,7 @@ func (s *Snapshot) ListPending(p Place) bool {
 
 // lacks reports whether a folder at the place lacks versions that have not been read yet.
 func (s *Snapshot) lacks(p Place, lacks func(offer.Pending) bool) bool {
-	entryLacks := func(e *entry) bool { return lacks(e.orEmpty().pending) }
+	entryLacks := func(e *entry) bool { return e != nil && lacks(e.pending) }
 	return entryLacks(s.entry(p.Address)) || p.Merged && entryLacks(s.entry(p.WithHostname(""))) || s.Unknown(p)
 }
 
