@@ -233,7 +233,7 @@ func (v *view) provider(a address.Address, what string, p *index.Provider) {
 	add("index %s", documentText(p.Index()))
 	for _, r := range p.Releases {
 		add("%s: hostname %q, signature %s, protocols %v, published %v, deprecated %s, missing %v, found %v",
-			r.Version, r.Hostname, r.Signature, r.Protocols(), r.Published().UTC(), noticeText(r.Deprecated()), p.Missing(r), p.Release(r.Version) == r)
+			r.Version, r.Hostname, r.Signature, r.Protocols(), r.Published().UTC(), noticeText(r.Deprecated()), r.Missing(), p.Release(r.Version) == r)
 		for _, k := range r.Signature.Keys {
 			add("%s: key %s %x, expires %v", r.Version, k.ID, sha256.Sum256([]byte(k.Armor)), k.Expires.UTC())
 		}

@@ -234,7 +234,7 @@ func TestMissingPackages(t *testing.T) {
 	files.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64").Checksums()
 
 	p := scan(t, files).Provider(index.PlaceOf(null))
-	missing := p.Missing(p.Release("3.2.0"))
+	missing := p.Release("3.2.0").Missing()
 	var platforms []string
 	for _, m := range missing {
 		platforms = append(platforms, m.Platform.String())
@@ -245,7 +245,7 @@ func TestMissingPackages(t *testing.T) {
 	if got := missing[0].URL; got != "terraform-provider-null_3.2.0_darwin_arm64.zip" {
 		t.Errorf("its name is %s", got)
 	}
-	if got := p.Missing(p.Release("3.1.0")); got != nil {
+	if got := p.Release("3.1.0").Missing(); got != nil {
 		t.Errorf("missing of what its publisher did not sign: %v, want none", got)
 	}
 

@@ -228,7 +228,7 @@ func (p *providerView) packages() packages {
 		})
 		hashes = slices.AppendSeq(append(hashes, k.File.SHA256.ZH()), k.FileHashes.All())
 	}
-	for _, missing := range p.provider.Missing(p.release) {
+	for _, missing := range p.release.Missing() {
 		all.Missing = append(all.Missing, missing.Platform.String())
 	}
 	a := p.route.Address

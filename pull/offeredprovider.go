@@ -92,16 +92,15 @@ func (o *Offers) keep(id documentID, present *index.Release, d *wire.Document) *
 
 // complete reports whether all packages of a release are in the tree, according to its
 // publisher's SHA256SUMS and the known lists of the origin. The release may be nil.
-func (o *Offers) complete(a address.Address, p *index.Provider, r *index.Release) bool {
-	return r != nil && r.Signature.By == index.ByPublisher && len(p.Missing(r)) == 0 && !o.upstream.MayHaveMore(a, r)
+func (o *Offers) complete(a address.Address, r *index.Release) bool {
+	return r != nil && r.Signature.By == index.ByPublisher && len(r.Missing()) == 0 && !o.upstream.MayHaveMore(a, r)
 }
 
 // Archives returns VERSION.json for the packages in the tree and at the origin. If the
 // origin fails, they are the packages in the tree. A release that has not been read yet may have
 // packages that the origin does not have, or that may not be fetched.
 func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Document, error) {
-	provider := o.tree.Provider(p)
-	release := provider.Release(version)
+	release := o.tree.Provider(p).Release(version)
 	if release == nil && o.tree.Pending(p, version) {
 		return nil, ErrNotYet
 	}
@@ -109,7 +108,7 @@ func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Doc
 	if d := o.merged(id, release); d != nil {
 		return d, nil
 	}
-	if o.complete(p.Address, provider, release) {
+	if o.complete(p.Address, release) {
 		return o.keep(id, release, release.Archives()), nil
 	}
 	ctx, done := o.impatient(p, release != nil)
@@ -129,8 +128,7 @@ func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Doc
 // Download returns the description of a package in the tree or at the origin. If the
 // origin fails, it is from the tree.
 func (o *Offers) Download(p index.Place, version string, platform address.Platform) (*wire.Document, error) {
-	provider := o.tree.Provider(p)
-	release := provider.Release(version)
+	release := o.tree.Provider(p).Release(version)
 	if release == nil && !o.mayFetch(p, version) {
 		return nil, ErrNotOffered
 	}
@@ -142,7 +140,7 @@ func (o *Offers) Download(p index.Place, version string, platform address.Platfo
 	if k := release.Package(platform.OS, platform.Arch); k != nil {
 		known = k.DownloadWithIssuer()
 	}
-	if known != nil && o.complete(p.Address, provider, release) {
+	if known != nil && o.complete(p.Address, release) {
 		return o.keep(id, release, known), nil
 	}
 	ctx, done := o.impatient(p, known != nil)

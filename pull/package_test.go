@@ -50,7 +50,7 @@ func TestFill(t *testing.T) {
 	if len(r.Signature.Keys) != 1 || r.Signature.Keys[0].ID != publisher.ID() {
 		t.Errorf("it is signed by %+v", r.Signature.Keys)
 	}
-	if missing := p.Missing(r); len(missing) != 1 || missing[0].URL != darwinZip {
+	if missing := r.Missing(); len(missing) != 1 || missing[0].URL != darwinZip {
 		t.Errorf("got missing %+v", missing)
 	}
 	if !m.remembers(linuxZip) {

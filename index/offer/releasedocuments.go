@@ -94,10 +94,10 @@ func listedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
 	return list
 }
 
-// Missing returns the packages of a release that its publisher signed and that are not in
+// Missing returns the packages of a release that its publisher has signed and that are not in
 // the tree. Without the publisher's signature nothing vouches for packages that are not in
 // the tree, and Missing returns none.
-func (p *Provider) Missing(r *Release) []wire.Archive {
+func (r *Release) Missing() []wire.Archive {
 	if r.Signature.By != ByPublisher {
 		return nil
 	}
