@@ -98,25 +98,25 @@ type Filler struct {
 
 	catalogs cache.Cache[address.Address, *catalog]
 	opening  openingCatalogs
-	reading  flight.Group[registryhcl.Git] // of hosted modules, by address
+	reading  flight.Group[address.Address, registryhcl.Git] // of hosted modules
 	unlisted cache.Cache[address.Address, failedList]
 
 	releases   cache.Cache[releaseID, *approved]
-	approving  flight.Group[*approved]
+	approving  flight.Group[releaseID, *approved]
 	unapproved cache.Cache[releaseID, error]
-	extending  flight.Group[*approved]
+	extending  flight.Group[releaseID, *approved]
 	unextended cache.Cache[releaseID, error]
 
 	filled   cache.Cache[fileID, *Filled]
-	filling  flight.Group[*Filled]
+	filling  flight.Group[fileID, *Filled]
 	unfilled cache.Cache[fileID, error]
 	watchers flight.Watchers[fileID]
 	writing  flight.KeyedMutex // of documents, by namespace
 
 	modules        cache.Cache[releaseID, *FilledModule]
-	fillingModules flight.Group[*FilledModule]
+	fillingModules flight.Group[releaseID, *FilledModule]
 	folders        cache.Cache[releaseID, string] // of modules
-	locating       flight.Group[string]
+	locating       flight.Group[releaseID, string]
 	tagLists       *checkout.TagLists
 	failing        cache.Cache[address.Address, failedList] // lists of hosted modules
 	unpublishable  cache.Cache[string, error]               // by version, commit and folder of a module
@@ -138,12 +138,6 @@ type (
 		name string
 	}
 )
-
-// String returns a unique name of the release.
-func (id releaseID) String() string { return id.Address.String() + " " + id.version }
-
-// String returns a unique name of the file.
-func (id fileID) String() string { return id.Address.String() + " " + id.name }
 
 // Limits of memory. A provider's list takes some ten kilobytes, a release less,
 // everything else little. Names that do not exist are remembered separately, so that a

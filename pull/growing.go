@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
@@ -199,7 +197,7 @@ func (r readableBytes) Read(p []byte) (int, error) {
 // followed waits for the package of a flight, or for one that grows once the flight has taken a
 // while. A client that comes later does not wait as long: what could have been there in time
 // would be there, and the proxy before the client has less patience the longer it waits.
-func followed(ctx context.Context, under *flight.Flight[*Filled], results <-chan singleflight.Result) (*Filled, error) {
+func followed(ctx context.Context, under *flight.Flight[*Filled]) (*Filled, error) {
 	patience := time.NewTimer(time.Until(under.Began.Add(followAfter)))
 	defer patience.Stop()
 	patient := true
@@ -209,9 +207,8 @@ func followed(ctx context.Context, under *flight.Flight[*Filled], results <-chan
 			return early, nil
 		}
 		select {
-		case result := <-results:
-			filled, _ := result.Val.(*Filled)
-			return filled, result.Err
+		case <-under.Landed():
+			return under.Result()
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case <-patience.C:

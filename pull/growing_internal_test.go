@@ -47,10 +47,10 @@ func TestHowMuchFollowersGet(t *testing.T) {
 // that has failed.
 func TestClientsOfAFillThatBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var f flight.Group[*Filled]
+		var f flight.Group[string, *Filled]
 		failed, again := &Filled{growing: new(growing)}, &Filled{growing: new(growing)}
 		next := make(chan struct{})
-		under, results := f.Join(t.Context(), "key", func(under *flight.Flight[*Filled]) (*Filled, error) {
+		under := f.Join(t.Context(), "key", func(under *flight.Flight[*Filled]) (*Filled, error) {
 			under.Offer(failed)
 			failed.growing.end(nil, tree.ErrReplaced)
 			<-next
@@ -59,7 +59,7 @@ func TestClientsOfAFillThatBeginsAgain(t *testing.T) {
 			return nil, tree.ErrReplaced
 		})
 		var got *Filled
-		go func() { got, _ = followed(t.Context(), under, results) }()
+		go func() { got, _ = followed(t.Context(), under) }()
 		time.Sleep(followAfter)
 		synctest.Wait()
 		if got != nil {

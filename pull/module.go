@@ -64,7 +64,7 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 	if err := refused(ctx, f, a, &f.unfilled, w.fileID()); err != nil {
 		return nil, err
 	}
-	return f.fillingModules.Do(ctx, w.String(), func(clients *upstream.Clients) (*FilledModule, error) {
+	return f.fillingModules.Do(ctx, w.releaseID, func(clients *upstream.Clients) (*FilledModule, error) {
 		began := time.Now()
 		v, fetched, err := f.fillModule(clients.Context(f.ctx), w)
 		if err == nil {
@@ -108,7 +108,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 	if err := refused(ctx, f, a, &f.unfilled, w.fileID()); err != nil {
 		return "", err
 	}
-	return f.locating.Do(ctx, w.String(), func(clients *upstream.Clients) (string, error) {
+	return f.locating.Do(ctx, w.releaseID, func(clients *upstream.Clients) (string, error) {
 		ctx := clients.Context(f.ctx)
 		err := f.mayCome(ctx, w)
 		if err == nil {

@@ -245,7 +245,7 @@ func (f *Filler) noteUnpublishable(w *moduleRequest, at upstream.ModuleSource, e
 // atSource names a version at its source. The reason why it may not be published names the version, which may
 // be one of several at a commit.
 func (w *moduleRequest) atSource(source upstream.ModuleSource) string {
-	return w.String() + " " + source.String()
+	return w.Address.String() + " " + w.version + " " + source.String()
 }
 
 // packModule writes the package of a module, and checks it as a scan will. It refuses a

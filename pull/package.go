@@ -126,7 +126,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 		return nil, err
 	}
 	defer f.watchers.Add(id, o.progress)()
-	under, result := f.filling.Join(ctx, id.String(), func(under *flight.Flight[*Filled]) (*Filled, error) {
+	under := f.filling.Join(ctx, id, func(under *flight.Flight[*Filled]) (*Filled, error) {
 		began := time.Now()
 		k := &packageFill{approved: r, id: id, platform: file.Platform, indexed: present, offer: under.Offer}
 		filled, fetched, err := f.fillPackage(under.Clients.Context(f.ctx), s, k)
@@ -142,9 +142,9 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 		return filled.fresh(), nil
 	})
 	if !o.follow {
-		return flight.Landing[*Filled](ctx, result)
+		return under.Wait(ctx)
 	}
-	return followed(ctx, under, result)
+	return followed(ctx, under)
 }
 
 // fresh returns the file as one that the index does not know of yet.

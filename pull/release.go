@@ -117,7 +117,7 @@ func (f *Filler) knownRelease(id releaseID, present *index.Release) *approved {
 // may have landed since the caller has looked.
 func (f *Filler) approveOnce(ctx context.Context, s *Source, id releaseID, present *index.Release) (*approved, error) {
 	a, version := id.Address, id.version
-	return f.approving.Do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
+	return f.approving.Do(ctx, id, func(clients *upstream.Clients) (*approved, error) {
 		if r := f.knownRelease(id, present); r != nil {
 			return r, nil
 		}
@@ -294,7 +294,7 @@ func (f *Filler) extended(ctx context.Context, s *Source, r *approved) (*approve
 	if err, ok := f.unextended.Get(id); ok {
 		return nil, err
 	}
-	return f.extending.Do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
+	return f.extending.Do(ctx, id, func(clients *upstream.Clients) (*approved, error) {
 		extended, err := f.fetchExtended(clients.Context(f.ctx), s, r)
 		switch {
 		case err == nil:

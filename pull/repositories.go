@@ -17,7 +17,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/offer"
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/checkout"
-	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -209,9 +208,9 @@ func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, 
 			c.mutex.Unlock()
 			return nil
 		}
-		refreshed := c.refresh.Start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, since) })
+		refreshed := c.refresh.Start(ctx, struct{}{}, func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, since) })
 		c.mutex.Unlock()
-		if _, err = flight.Landing[struct{}](ctx, refreshed); ctx.Err() != nil {
+		if _, err = refreshed.Wait(ctx); ctx.Err() != nil {
 			return err
 		}
 	}

@@ -128,7 +128,7 @@ func (f *Filler) catalog(ctx context.Context, a address.Address) (*catalog, erro
 	}
 	var g registryhcl.Git
 	if a.Hostname == "" {
-		g, err = readOnce(ctx, &f.reading, a.String(), func() (registryhcl.Git, error) { return f.repository(a) })
+		g, err = readOnce(ctx, &f.reading, a, func() (registryhcl.Git, error) { return f.repository(a) })
 		if err != nil && !errors.Is(err, ErrUnread) {
 			return nil, err
 		}
@@ -194,9 +194,9 @@ type catalog struct {
 	asked   time.Time  // when the list was asked for that this process got last; zero: it has none
 	checked time.Time  // when the record in the tree was compared with this one
 	stamp   tree.Stamp // of the record in the tree at that time
-	refresh flight.Group[struct{}]
-	reading flight.Group[struct{}] // of the record in the tree
-	dating  flight.Group[struct{}] // by version
+	refresh flight.Group[struct{}, struct{}]
+	reading flight.Group[struct{}, struct{}] // of the record in the tree
+	dating  flight.Group[string, struct{}]   // by version
 
 	keeping sync.Mutex // while the record in the tree is written
 
@@ -267,7 +267,7 @@ func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 		return c.failure
 	}
 	wanted := c.wanted
-	refreshed := c.refresh.Start(ctx, "", func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, wanted) })
+	refreshed := c.refresh.Start(ctx, struct{}{}, func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, wanted) })
 	usable := known && !current && age <= 2*ttl && len(c.mature(now)) > 0 && !c.outdated() && !c.lacks(needed)
 	c.mutex.Unlock()
 	var enough <-chan time.Time
@@ -281,7 +281,7 @@ func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 	}
 	var failure error
 	select {
-	case <-refreshed:
+	case <-refreshed.Landed():
 	case <-enough:
 		failure = c.stillAsked("it is still being asked for its versions")
 	case <-ctx.Done():
@@ -335,7 +335,7 @@ func (c *catalog) takeOver(ctx context.Context, every time.Duration) {
 	recent := time.Since(c.checked) < every
 	c.mutex.Unlock()
 	if !recent {
-		readOnce(ctx, &c.reading, "", c.compare)
+		readOnce(ctx, &c.reading, struct{}{}, c.compare)
 	}
 }
 
@@ -374,11 +374,11 @@ func (c *catalog) compare() (none struct{}, err error) {
 
 // readOnce reads something of the tree once for all callers. They wait for it until ctx ends, and no longer than
 // patience after it began: a tree may hang, and what is in memory is served meanwhile. The error is then ErrUnread.
-func readOnce[V any](ctx context.Context, reads *flight.Group[V], key string, read func() (V, error)) (V, error) {
-	under, result := reads.Join(ctx, key, func(*flight.Flight[V]) (V, error) { return read() })
+func readOnce[K comparable, V any](ctx context.Context, reads *flight.Group[K, V], key K, read func() (V, error)) (V, error) {
+	under := reads.Join(ctx, key, func(*flight.Flight[V]) (V, error) { return read() })
 	waits, cancel := context.WithDeadlineCause(ctx, under.Began.Add(patience), tree.ErrNotWritable)
 	defer cancel()
-	value, err := flight.Landing[V](waits, result)
+	value, err := under.Wait(waits)
 	if err != nil && waits.Err() != nil {
 		err = fmt.Errorf("%w: %w", ErrUnread, err)
 	}

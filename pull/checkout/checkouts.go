@@ -41,7 +41,7 @@ const (
 // Checkouts are the commits that are kept. They are safe for concurrent use.
 type Checkouts struct {
 	ctx       context.Context                 // in which commits are kept and fetched
-	fetching  flight.Group[struct{}]          // by commit
+	fetching  flight.Group[string, struct{}]  // by commit
 	unchecked cache.Cache[string, bool]       // commits that cannot be fetched as a whole
 	modules   cache.Cache[string, *oneModule] // by repository
 
@@ -67,7 +67,7 @@ type checkout struct {
 // New returns checkouts that end with ctx. panicked is called when a fetch has panicked.
 func New(ctx context.Context, panicked func(err error, stack []byte)) *Checkouts {
 	return &Checkouts{
-		ctx: ctx, fetching: flight.Group[struct{}]{Panicked: panicked}, kept: make(map[string]*checkout),
+		ctx: ctx, fetching: flight.Group[string, struct{}]{Panicked: panicked}, kept: make(map[string]*checkout),
 		unchecked: cache.Cache[string, bool]{MaxEntries: maxUnchecked}, modules: cache.Cache[string, *oneModule]{MaxEntries: maxRepositories},
 	}
 }

@@ -18,7 +18,7 @@ import (
 type TagLists struct {
 	ctx     context.Context               // in which repositories are asked
 	lists   cache.Cache[string, *TagList] // by URL
-	listing flight.Group[*TagList]
+	listing flight.Group[string, *TagList]
 }
 
 // A TagList has the tags of a repository, or the failure to list them. All modules in the repository
@@ -44,7 +44,7 @@ const (
 // that has panicked.
 func NewTagLists(ctx context.Context, panicked func(err error, stack []byte)) *TagLists {
 	return &TagLists{
-		ctx: ctx, listing: flight.Group[*TagList]{Panicked: panicked},
+		ctx: ctx, listing: flight.Group[string, *TagList]{Panicked: panicked},
 		lists: cache.Cache[string, *TagList]{MaxEntries: maxTagLists, MaxBytes: maxTagBytes, Size: (*TagList).weigh},
 	}
 }

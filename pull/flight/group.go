@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -19,19 +17,16 @@ import (
 // flight does not wait.
 var ErrPanicked = errors.New("fetching panicked")
 
-// A Group does something once for all callers that want it at the same time. Its flights are not
-// the loads of a cache.Cache, for two reasons. A flight goes on when its callers have left,
+// A Group does something once for all callers that want it at the same time, by key. Its flights are
+// not the loads of a cache.Cache, for two reasons. A flight goes on when its callers have left,
 // since its result comes into the tree or is remembered. And it waits for its origin in the
-// queues of all its clients, also of clients that join it later. The clients are added to
-// singleflight here. The zero value is ready for use.
-type Group[V any] struct {
-	group singleflight.Group
-
+// queues of all its clients, also of clients that join it later. The zero value is ready for use.
+type Group[K comparable, V any] struct {
 	// Panicked is called with the error of a flight that has panicked. May be nil.
 	Panicked func(err error, stack []byte)
 
 	mutex sync.Mutex
-	under map[string]*Flight[V] // those under way
+	under map[K]*Flight[V] // those under way
 }
 
 // A Flight may have a value for its callers before it ends.
@@ -39,9 +34,13 @@ type Flight[V any] struct {
 	Clients *upstream.Clients // who wait for it
 	Began   time.Time
 
-	mutex sync.Mutex
-	value V
-	later chan struct{} // closed when there is another value
+	landed chan struct{} // closed when the result is there
+	result V
+	err    error
+
+	mutex   sync.Mutex
+	offered V
+	later   chan struct{} // closed when another value is offered
 }
 
 // Offer gives callers a value that they may take before the flight ends. A later one replaces
@@ -49,7 +48,7 @@ type Flight[V any] struct {
 func (f *Flight[V]) Offer(value V) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.value = value
+	f.offered = value
 	close(f.later)
 	f.later = make(chan struct{})
 }
@@ -59,68 +58,71 @@ func (f *Flight[V]) Offer(value V) {
 func (f *Flight[V]) Offered() (value V, later <-chan struct{}) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	return f.value, f.later
+	return f.offered, f.later
 }
 
-// Join begins the flight of key with run, or joins the one under way. The channel gets its
-// result.
-func (f *Group[V]) Join(ctx context.Context, key string, run func(*Flight[V]) (V, error)) (*Flight[V], <-chan singleflight.Result) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	joined := f.under[key]
-	if joined == nil {
-		if f.under == nil {
-			f.under = make(map[string]*Flight[V])
-		}
-		joined = &Flight[V]{Clients: upstream.NewClients(ctx), Began: time.Now(), later: make(chan struct{})}
-		f.under[key] = joined
-	} else {
-		joined.Clients.Join(ctx)
+// Landed is closed when the flight has ended.
+func (f *Flight[V]) Landed() <-chan struct{} { return f.landed }
+
+// Result returns the result of a flight that has ended.
+func (f *Flight[V]) Result() (V, error) { return f.result, f.err }
+
+// Wait waits for the result of the flight, or for the end of ctx.
+func (f *Flight[V]) Wait(ctx context.Context) (value V, err error) {
+	select {
+	case <-f.landed:
+		return f.Result()
+	case <-ctx.Done():
+		return value, context.Cause(ctx)
 	}
-	return joined, f.group.DoChan(key, func() (any, error) {
-		defer func() { // at once: the next caller begins a flight with clients of its own
-			f.mutex.Lock()
-			defer f.mutex.Unlock()
-			delete(f.under, key)
-			f.group.Forget(key)
+}
+
+// Join begins the flight of key with run, or joins the one under way.
+func (g *Group[K, V]) Join(ctx context.Context, key K, run func(*Flight[V]) (V, error)) *Flight[V] {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if joined := g.under[key]; joined != nil {
+		joined.Clients.Join(ctx)
+		return joined
+	}
+	if g.under == nil {
+		g.under = make(map[K]*Flight[V])
+	}
+	f := &Flight[V]{Clients: upstream.NewClients(ctx), Began: time.Now(), landed: make(chan struct{}), later: make(chan struct{})}
+	g.under[key] = f
+	go func() {
+		defer close(f.landed)
+		defer func() { // before that: the next caller begins a flight with clients of its own
+			g.mutex.Lock()
+			defer g.mutex.Unlock()
+			delete(g.under, key)
 		}()
-		return f.recovered(joined, run)
-	})
+		f.result, f.err = g.recovered(f, run)
+	}()
+	return f
 }
 
 // recovered returns a panic as an error. In the goroutine of a flight it would end the process,
 // and a flight reads files of unknown authors.
-func (f *Group[V]) recovered(under *Flight[V], run func(*Flight[V]) (V, error)) (value V, err error) {
+func (g *Group[K, V]) recovered(f *Flight[V], run func(*Flight[V]) (V, error)) (value V, err error) {
 	defer func() {
 		p := recover()
 		if p == nil {
 			return
 		}
-		if err = fmt.Errorf("%w: %v", ErrPanicked, p); f.Panicked != nil {
-			f.Panicked(err, debug.Stack())
+		if err = fmt.Errorf("%w: %v", ErrPanicked, p); g.Panicked != nil {
+			g.Panicked(err, debug.Stack())
 		}
 	}()
-	return run(under)
+	return run(f)
 }
 
 // Start is Join for a flight that offers nothing before it ends.
-func (f *Group[V]) Start(ctx context.Context, key string, run func(clients *upstream.Clients) (V, error)) <-chan singleflight.Result {
-	_, result := f.Join(ctx, key, func(under *Flight[V]) (V, error) { return run(under.Clients) })
-	return result
+func (g *Group[K, V]) Start(ctx context.Context, key K, run func(clients *upstream.Clients) (V, error)) *Flight[V] {
+	return g.Join(ctx, key, func(f *Flight[V]) (V, error) { return run(f.Clients) })
 }
 
 // Do is Start, and waits for the end of the flight or of ctx.
-func (f *Group[V]) Do(ctx context.Context, key string, run func(clients *upstream.Clients) (V, error)) (value V, err error) {
-	return Landing[V](ctx, f.Start(ctx, key, run))
-}
-
-// Landing waits for the result of a flight, or for the end of ctx.
-func Landing[V any](ctx context.Context, results <-chan singleflight.Result) (value V, err error) {
-	select {
-	case result := <-results:
-		value, _ = result.Val.(V)
-		return value, result.Err
-	case <-ctx.Done():
-		return value, context.Cause(ctx)
-	}
+func (g *Group[K, V]) Do(ctx context.Context, key K, run func(clients *upstream.Clients) (V, error)) (V, error) {
+	return g.Start(ctx, key, run).Wait(ctx)
 }

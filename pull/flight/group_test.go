@@ -4,8 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -13,7 +11,7 @@ import (
 // A flight that panics fails for all its callers, and the next call begins another.
 func TestFlightsThatPanic(t *testing.T) {
 	var told error
-	f := flight.Group[int]{Panicked: func(err error, stack []byte) { told = err }}
+	f := flight.Group[string, int]{Panicked: func(err error, stack []byte) { told = err }}
 	begun := make(chan struct{})
 	first := f.Start(t.Context(), "key", func(*upstream.Clients) (int, error) {
 		<-begun
@@ -22,9 +20,9 @@ func TestFlightsThatPanic(t *testing.T) {
 	})
 	second := f.Start(t.Context(), "key", nil)
 	close(begun)
-	for _, result := range []<-chan singleflight.Result{first, second} {
-		if r := <-result; !errors.Is(r.Err, flight.ErrPanicked) || told == nil || r.Err.Error() != told.Error() {
-			t.Errorf("a caller gets %v, the log gets %v", r.Err, told)
+	for _, f := range []*flight.Flight[int]{first, second} {
+		if _, err := f.Wait(t.Context()); !errors.Is(err, flight.ErrPanicked) || told == nil || err.Error() != told.Error() {
+			t.Errorf("a caller gets %v, the log gets %v", err, told)
 		}
 	}
 	if n, err := f.Do(t.Context(), "key", func(*upstream.Clients) (int, error) { return 7, nil }); n != 7 || err != nil {
