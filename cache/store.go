@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -123,14 +122,16 @@ func (s *store) put(b bounds, key any, i item) {
 	}
 }
 
-// A load is under way for all callers that wait for the value of its key. singleflight
-// joins the callers. It cannot tell when the last caller has left, so the callers are
-// counted here, and each load has a group with one key.
+// A load is under way for all callers that wait for the value of its key. It ends when the last
+// one has left, which singleflight cannot tell.
 type load struct {
-	flight  singleflight.Group
 	ctx     context.Context
 	cancel  context.CancelFunc
-	waiting int
+	waiting int // callers
+
+	ended chan struct{} // closed when there is a value or an error
+	value any
+	err   error
 }
 
 func (s *store) Renew(ctx context.Context, b bounds, key any, fresh func(any) bool, read func(ctx context.Context, known any) (item, error)) (any, error) {
@@ -157,16 +158,14 @@ func (s *store) renew(ctx context.Context, b bounds, key any, fresh func(any) bo
 	l, joined := s.loads[key]
 	if !joined {
 		l = s.begin(ctx, key)
+		go s.run(b, key, l, func() (item, error) { return read(l.ctx, known) })
 	}
 	l.waiting++
-	loaded := l.flight.DoChan("", func() (any, error) { // or joins the load under way
-		return s.run(b, key, l, func() (item, error) { return read(l.ctx, known) })
-	})
 	s.mutex.Unlock()
 
 	select {
-	case result := <-loaded:
-		return result.Val, joined, result.Err
+	case <-l.ended:
+		return l.value, joined, l.err
 	case <-ctx.Done():
 		s.leave(key, l)
 		return nil, joined, ctx.Err()
@@ -175,7 +174,7 @@ func (s *store) renew(ctx context.Context, b bounds, key any, fresh func(any) bo
 
 // begin makes the load of a key. The mutex is held.
 func (s *store) begin(ctx context.Context, key any) *load {
-	l := new(load)
+	l := &load{ended: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if s.loads == nil {
 		s.loads = make(map[any]*load)
@@ -186,9 +185,11 @@ func (s *store) begin(ctx context.Context, key any) *load {
 
 // run loads, and keeps the value unless all callers have left meanwhile: another load may
 // have been begun.
-func (s *store) run(b bounds, key any, l *load, read func() (item, error)) (any, error) {
+func (s *store) run(b bounds, key any, l *load, read func() (item, error)) {
+	defer close(l.ended)
 	defer l.cancel()
 	i, err := recovered(read)
+	l.value, l.err = i.value, err
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.loads[key] == l {
@@ -197,7 +198,6 @@ func (s *store) run(b bounds, key any, l *load, read func() (item, error)) (any,
 			s.put(b, key, i)
 		}
 	}
-	return i.value, err
 }
 
 // leave ends the waiting of one caller.
