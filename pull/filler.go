@@ -110,7 +110,6 @@ type Filler struct {
 	filled   cache.Cache[fileID, *Filled]
 	filling  flight.Group[fileID, *Filled]
 	unfilled cache.Cache[fileID, error]
-	watchers flight.Watchers[fileID]
 	writing  flight.KeyedMutex // of documents, by namespace
 
 	modules        cache.Cache[releaseID, *FilledModule]

@@ -84,8 +84,8 @@ func (f *Filler) Follow(ctx context.Context, a address.Address, name string, pre
 }
 
 // FillWatched is like Fill, and calls progress with the received bytes and the total,
-// which is zero if it is not known. progress is called from one goroutine at a time,
-// and never after FillWatched has returned.
+// which is zero if it is not known. progress is called from one goroutine at a time, while
+// the package is fetched, if no other caller has begun to fetch it.
 func (f *Filler) FillWatched(ctx context.Context, a address.Address, name string, progress func(received, size int64)) (*Filled, error) {
 	return f.fill(ctx, a, name, nil, fillOptions{progress: progress})
 }
@@ -125,10 +125,9 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	if r, err = f.withPlatform(ctx, s, r, file.Platform); err != nil {
 		return nil, err
 	}
-	defer f.watchers.Add(id, o.progress)()
 	under := f.filling.Join(ctx, id, func(under *flight.Flight[*Filled]) (*Filled, error) {
 		began := time.Now()
-		k := &packageFill{approved: r, id: id, platform: file.Platform, indexed: present, offer: under.Offer}
+		k := &packageFill{approved: r, platform: file.Platform, indexed: present, offer: under.Offer, progress: o.progress}
 		filled, fetched, err := f.fillPackage(under.Clients.Context(f.ctx), s, k)
 		if err != nil {
 			f.noteUnfilled(id, began, err, k.growing.followers())
@@ -230,11 +229,11 @@ func (f *Filler) document(ctx context.Context, a address.Address, name string, f
 // A packageFill is a package of a release while it is added to the tree.
 type packageFill struct {
 	*approved
-	id       fileID
 	platform address.Platform
-	indexed  *index.Release // from the index, signed by its publisher or not; may be nil
-	offer    func(*Filled)  // to followers, while it grows
-	growing  *growing       // the last one that was offered; nil: none
+	indexed  *index.Release             // from the index, signed by its publisher or not; may be nil
+	progress func(received, size int64) // may be nil
+	offer    func(*Filled)              // to followers, while it grows
+	growing  *growing                   // the last one that was offered; nil: none
 }
 
 // fillPackage finds a package in the tree, or fetches it, and waits until it is on record.
@@ -418,7 +417,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	defer temporary.Discard()
 	arriving := archive.NewArrivingPackage()
 	defer arriving.Close()
-	to := &watchedPackage{Package: quota.Package{TemporaryFile: temporary, Reservation: room}, arriving: arriving, watchers: &f.watchers, id: k.id}
+	to := &watchedPackage{Package: quota.Package{TemporaryFile: temporary, Reservation: room}, arriving: arriving, progress: k.progress}
 	if p.SHA256 != (wire.SHA256{}) { // otherwise no client could tell that it is broken
 		to.begin = func(size int64) *growing {
 			early := newGrowing(k, p, size, temporary)
@@ -497,36 +496,40 @@ func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info
 	return &Filled{File: offer.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), FileHashes: digest.PackageHashes(), opener: f.opener}
 }
 
-// A watchedPackage is a temporary package that is checked while it arrives, and tells its
-// watchers how it grows.
+// A watchedPackage is a temporary package that is checked while it arrives, and tells how it
+// grows.
 type watchedPackage struct {
 	quota.Package
 	arriving *archive.Arriving
-	watchers *flight.Watchers[fileID]
-	id       fileID
-	received int64
-	size     int64 // zero: unknown
+	progress func(received, size int64) // may be nil
+	size     int64                      // zero: unknown
 
 	begin   func(size int64) *growing // nil: there are no followers
 	growing *growing                  // nil: there is nothing to follow yet
+}
+
+func (w *watchedPackage) tell() {
+	if w.progress != nil {
+		w.progress(w.Received(), w.size)
+	}
 }
 
 // Expect implements upstream.Expecter.
 func (w *watchedPackage) Expect(size int64) error {
 	w.size = size
 	err := w.Package.Expect(size)
-	w.watchers.Tell(w.id, w.received, w.size)
+	w.tell()
 	return err
 }
 
 func (w *watchedPackage) Write(b []byte) (int, error) {
+	first := w.Received() == 0
 	n, err := w.Package.Write(b)
-	if w.received == 0 && w.begin != nil && n > 0 && w.size > heldBack {
+	if first && w.begin != nil && n > 0 && w.size > heldBack {
 		w.growing = w.begin(w.size) // now that the origin sends something
 	}
 	w.growing.grow(b[:n])
 	w.arriving.Write(b[:n])
-	w.received += int64(n)
-	w.watchers.Tell(w.id, w.received, w.size)
+	w.tell()
 	return n, err
 }

@@ -1,5 +1,5 @@
-// Package flight does something once for all callers that want it at the same time, tells them how far it
-// is, and has one caller at a time do what must not be done twice at once.
+// Package flight does something once for all callers that want it at the same time, and has one caller at
+// a time do what must not be done twice at once.
 package flight
 
 import (
