@@ -125,8 +125,12 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 }
 
 // locate asks the origin for the location of a module's files.
-func (f *Filler) locate(ctx context.Context, w *moduleRequest) (upstream.ModuleSource, error) {
-	s, err := w.origin(f, w.Address, time.Time{}).ModuleSource(ctx, w.Address, w.version)
+func (f *Filler) locate(ctx context.Context, w *moduleRequest) (s upstream.ModuleSource, err error) {
+	if w.Hostname == "" {
+		s, err = f.atTag(ctx, w)
+	} else {
+		s, err = w.Client.ModuleSource(ctx, w.Address, w.version)
+	}
 	if err == nil {
 		f.folders.Put(w.releaseID, s.Folder, longLifetime)
 	}

@@ -27,39 +27,17 @@ import (
 // versions. The Source of all these modules has the empty hostname, and its Client is one of
 // upstream.NewCodeHosts.
 
-// An origin says when versions were published, and where the files of modules are. A *upstream.Client is
-// the origin of what is mirrored.
-type origin interface {
-	Published(ctx context.Context, a address.Address, version string) (time.Time, error)
-	ModuleSource(ctx context.Context, a address.Address, version string) (upstream.ModuleSource, error)
-}
-
-// origin returns the origin of a provider or module. A list that was begun before since does not count.
-func (s *Source) origin(f *Filler, a address.Address, since time.Time) origin {
-	if a.Hostname == "" {
-		return repositories{f, s.Client, since}
-	}
-	return s.Client
-}
-
-// repositories are the origin of hosted modules.
-type repositories struct {
-	*Filler
-	client *upstream.Client
-	since  time.Time
-}
-
-// versions returns the versions that are tags, newest first, and when the repository was asked for them. A
-// repository has as many as a registry may list: whoever names it decides how much every request for the
-// list costs.
-func (r repositories) versions(ctx context.Context, a address.Address, g registryhcl.Git) (list []wire.ProviderVersion, asked time.Time, err error) {
-	source, l, err := r.tags(ctx, a, g)
+// taggedVersions returns the versions that are tags, newest first, and when the repository was asked for
+// them, which was after since. A repository has as many as a registry may list: whoever names it decides
+// how much every request for the list costs.
+func (c *catalog) taggedVersions(ctx context.Context, since time.Time) (list []wire.ProviderVersion, asked time.Time, err error) {
+	source, l, err := c.tags(ctx, c.source, c.address, c.git, since)
 	if err != nil {
 		return nil, asked, err
 	}
-	r.compareTags(a, g, source, l)
+	c.compareTags(source, l)
 	for _, tag := range l.Tags {
-		if v, ok, err := g.Tags.Version(tag.Name); ok && err == nil {
+		if v, ok, err := c.git.Tags.Version(tag.Name); ok && err == nil {
 			list = append(list, wire.ProviderVersion{Version: v.String()})
 		}
 	}
@@ -69,31 +47,25 @@ func (r repositories) versions(ctx context.Context, a address.Address, g registr
 	return wire.NormalVersions(list), l.Began, nil
 }
 
-// Published returns ErrNotFound: a repository does not say when a tag was pushed.
-func (r repositories) Published(context.Context, address.Address, string) (time.Time, error) {
-	return time.Time{}, upstream.ErrNotFound
-}
-
-// ModuleSource returns the module at the commit of its tag. The version is in a list.
-func (r repositories) ModuleSource(ctx context.Context, a address.Address, version string) (upstream.ModuleSource, error) {
-	g, err := r.repository(a)
+// atTag returns a hosted module at the commit of its tag. The version is in a list.
+func (f *Filler) atTag(ctx context.Context, w *moduleRequest) (upstream.ModuleSource, error) {
+	g, err := f.repository(w.Address)
 	if err != nil {
 		return upstream.ModuleSource{}, err
 	}
-	source, l, err := r.tags(ctx, a, g)
+	source, l, err := f.tags(ctx, w.Source, w.Address, g, time.Time{})
 	if err != nil {
 		return source, err
 	}
-	tag, found := l.Find(g.Tags.Tag(version))
+	tag, found := l.Find(g.Tags.Tag(w.version))
 	if !found { // another instance may have listed it since
-		r.since = time.Now()
-		if source, l, err = r.tags(ctx, a, g); err != nil {
+		if source, l, err = f.tags(ctx, w.Source, w.Address, g, time.Now()); err != nil {
 			return source, err
 		}
-		tag, found = l.Find(g.Tags.Tag(version))
+		tag, found = l.Find(g.Tags.Tag(w.version))
 	}
 	if !found {
-		return source, fmt.Errorf("version %s: %w", version, ErrUnlisted)
+		return source, fmt.Errorf("version %s: %w", w.version, ErrUnlisted)
 	}
 	return source.AtTag(tag), nil
 }
@@ -101,12 +73,12 @@ func (r repositories) ModuleSource(ctx context.Context, a address.Address, versi
 // compareTags notes in the records of the versions that were fetched which of their tags are no longer
 // where they were. A record that cannot be read or written is compared again with the next list, and so is
 // one that is newer than the list, which may lack its tag: the times of records have whole seconds.
-func (r repositories) compareTags(a address.Address, g registryhcl.Git, source upstream.ModuleSource, l *checkout.TagList) {
-	if r.options.ReadOnly {
+func (c *catalog) compareTags(source upstream.ModuleSource, l *checkout.TagList) {
+	if c.options.ReadOnly {
 		return
 	}
-	r.readSources(a, func(in tree.Part, dir, version string, before *sourceRecord) {
-		if before.Pending || before.Tag != g.Tags.Tag(version) || !before.isIn(source) || before.Fetched.Add(time.Second).After(l.Began) {
+	c.readSources(c.address, func(in tree.Part, dir, version string, before *sourceRecord) {
+		if before.Pending || before.Tag != c.git.Tags.Tag(version) || !before.isIn(source) || before.Fetched.Add(time.Second).After(l.Began) {
 			return
 		}
 		now := *before
@@ -125,18 +97,18 @@ func (r repositories) compareTags(a address.Address, g registryhcl.Git, source u
 		if now.TagNow == "" {
 			level, message = slog.LevelInfo, "the tag of a version is back where it was"
 		}
-		r.log(level, message, "module", a.String(), "version", version, "tag", now.Tag, "commit", now.Commit, "tag_is_at", at)
-		r.observe(Event{Kind: TagMoved, Address: a, Version: version, Tag: now.Tag, Commit: now.Commit, TagCommit: at}, nil)
+		c.log(level, message, "module", c.address.String(), "version", version, "tag", now.Tag, "commit", now.Commit, "tag_is_at", at)
+		c.observe(Event{Kind: TagMoved, Address: c.address, Version: version, Tag: now.Tag, Commit: now.Commit, TagCommit: at}, nil)
 	})
 }
 
-// tags returns the tags of a repository.
-func (r repositories) tags(ctx context.Context, a address.Address, g registryhcl.Git) (source upstream.ModuleSource, list *checkout.TagList, err error) {
-	if source, err = r.client.Repository(g.URL, g.Folder); err != nil {
+// tags returns the tags of the repository of a hosted module, in a list that was not begun before since.
+func (f *Filler) tags(ctx context.Context, s *Source, a address.Address, g registryhcl.Git, since time.Time) (source upstream.ModuleSource, list *checkout.TagList, err error) {
+	if source, err = s.Client.Repository(g.URL, g.Folder); err != nil {
 		return source, nil, err
 	}
-	r.checkouts.NoteModule(source, a)
-	list, err = r.tagLists.List(ctx, r.client, source, r.since)
+	f.checkouts.NoteModule(source, a)
+	list, err = f.tagLists.List(ctx, s.Client, source, since)
 	return source, list, err
 }
 

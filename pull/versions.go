@@ -498,7 +498,7 @@ func (c *catalog) fetch(ctx context.Context, before *versionlist.Record, wanted 
 // ask asks the origin for its list, and returns when it was asked: what is new since then may be missing.
 func (c *catalog) ask(ctx context.Context, wanted time.Time) (list []wire.ProviderVersion, asked time.Time, err error) {
 	if c.address.Hostname == "" {
-		return repositories{c.Filler, c.source.Client, wanted}.versions(ctx, c.address, c.git)
+		return c.taggedVersions(ctx, wanted)
 	}
 	asked = time.Now()
 	list, err = c.source.Client.Versions(ctx, c.address)
@@ -577,7 +577,11 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 // dated asks the origin when a version was published. The error means that the origin
 // may say so another time.
 func (c *catalog) dated(ctx context.Context, d versionlist.DatedVersion) (versionlist.DatedVersion, error) {
-	date, err := c.source.origin(c.Filler, c.address, time.Time{}).Published(ctx, c.address, d.Version)
+	if c.address.Hostname == "" { // a repository does not say when a tag was pushed
+		d.Asked = true
+		return d, nil
+	}
+	date, err := c.source.Client.Published(ctx, c.address, d.Version)
 	if err != nil && !saysNoDate(err) {
 		return d, err
 	}
