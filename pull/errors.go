@@ -87,9 +87,17 @@ const (
 	longLifetime  = time.Minute
 )
 
+// lifetimeOf returns how long a failure is remembered. It is zero for one that says nothing about the
+// origin, or that the origin is tested and may be up in a moment. Without such a failure, the next
+// request reads the tree again, which costs little.
 func lifetimeOf(err error) time.Duration {
-	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout, tree.ErrDiskFull, tree.ErrNotWritable) {
+	switch {
+	case isCanceled(err), upstream.IsKind(err, ErrUnread, ErrWithdrawn, ErrNotOnRecord, ErrWouldFill, tree.ErrChanged, upstream.ErrTested):
+		return 0
+	case upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout, tree.ErrDiskFull, tree.ErrNotWritable):
 		return shortLifetime
+	case errors.Is(err, errNoAdditions):
+		return releaseLifetime
 	}
 	return longLifetime
 }
@@ -98,13 +106,6 @@ func lifetimeOf(err error) time.Duration {
 // origin and is not remembered.
 func isCanceled(err error) bool {
 	return upstream.IsKind(err, context.Canceled, context.DeadlineExceeded, upstream.ErrBusy)
-}
-
-// isForgotten reports whether an error is not remembered. Such an error says nothing
-// about the origin, or that one is tested and may be up in a moment. Without it, the next
-// request reads the tree again, which costs little.
-func isForgotten(err error) bool {
-	return isCanceled(err) || upstream.IsKind(err, ErrUnread, ErrWithdrawn, ErrNotOnRecord, tree.ErrChanged, upstream.ErrTested)
 }
 
 // Reason returns a word for the kind of an error of this package, for metrics. There

@@ -103,13 +103,13 @@ type Filler struct {
 
 	releases   cache.Cache[releaseID, *approved]
 	approving  flight.Group[releaseID, *approved]
-	unapproved cache.Cache[releaseID, error]
+	unapproved failures[releaseID]
 	extending  flight.Group[releaseID, *approved]
-	unextended cache.Cache[releaseID, error]
+	unextended failures[releaseID]
 
 	filled   cache.Cache[fileID, *Filled]
 	filling  flight.Group[fileID, *Filled]
-	unfilled cache.Cache[fileID, error]
+	unfilled failures[fileID]
 	writing  flight.KeyedMutex // of documents, by namespace
 
 	modules        cache.Cache[releaseID, *FilledModule]
@@ -177,10 +177,10 @@ func New(o Options) (*Filler, error) {
 		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
 		unlisted:   cache.Cache[address.Address, failedList]{MaxEntries: maxUnlisted},
 		releases:   cache.Cache[releaseID, *approved]{MaxEntries: maxReleases, MaxBytes: maxReleaseBytes, Size: (*approved).Weigh},
-		unapproved: cache.Cache[releaseID, error]{MaxEntries: maxFiles},
-		unextended: cache.Cache[releaseID, error]{MaxEntries: maxFiles},
+		unapproved: failures[releaseID]{cache.Cache[releaseID, error]{MaxEntries: maxFiles}},
+		unextended: failures[releaseID]{cache.Cache[releaseID, error]{MaxEntries: maxFiles}},
 		filled:     cache.Cache[fileID, *Filled]{MaxEntries: maxFiles},
-		unfilled:   cache.Cache[fileID, error]{MaxEntries: maxFiles},
+		unfilled:   failures[fileID]{cache.Cache[fileID, error]{MaxEntries: maxFiles}},
 		modules:    cache.Cache[releaseID, *FilledModule]{MaxEntries: maxFiles},
 		folders:    cache.Cache[releaseID, string]{MaxEntries: maxFiles},
 

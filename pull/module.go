@@ -61,7 +61,7 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 	if m, ok := f.modules.Get(w.releaseID); ok && m.unchanged() {
 		return m, nil
 	}
-	if err := refused(ctx, f, a, &f.unfilled, w.fileID()); err != nil {
+	if err := f.unfilled.refusal(ctx, f, a, w.fileID()); err != nil {
 		return nil, err
 	}
 	return f.fillingModules.Do(ctx, w.releaseID, func(clients *upstream.Clients) (*FilledModule, error) {
@@ -105,7 +105,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 	if folder, ok := f.folders.Get(w.releaseID); ok {
 		return folder, nil
 	}
-	if err := refused(ctx, f, a, &f.unfilled, w.fileID()); err != nil {
+	if err := f.unfilled.refusal(ctx, f, a, w.fileID()); err != nil {
 		return "", err
 	}
 	return f.locating.Do(ctx, w.releaseID, func(clients *upstream.Clients) (string, error) {
@@ -117,9 +117,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 				return s.Folder, nil
 			}
 		}
-		if !isForgotten(err) {
-			f.unfilled.Put(w.fileID(), err, lifetimeOf(err))
-		}
+		f.unfilled.remember(w.fileID(), err)
 		return "", err
 	})
 }

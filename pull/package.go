@@ -169,9 +169,7 @@ func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File
 // noteUnfilled remembers and reports a package that was not added to the tree. One line tells
 // of all followers whose answers are broken off.
 func (f *Filler) noteUnfilled(id fileID, began time.Time, err error, followers int) {
-	if !isForgotten(err) && !errors.Is(err, ErrWouldFill) {
-		f.unfilled.Put(id, err, lifetimeOf(err))
-	}
+	f.unfilled.remember(id, err)
 	switch {
 	case followers > 0:
 		f.log(slog.LevelWarn, "a package could not be mirrored, and answers that had begun were broken off",

@@ -12,18 +12,27 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// A refusal of a version is remembered, so that clients who ask again do not have its origin asked each
-// time. It ends early when it is out of date: another instance may have listed the version meanwhile.
+// failures are the reasons why versions or files were refused a short time ago, so that clients who ask again
+// do not have an origin asked each time. A failure ends early when it is out of date: another instance may
+// have listed the version meanwhile.
+type failures[K comparable] struct{ cache.Cache[K, error] }
 
-// forgetUnlisted ends the refusal of a version that a list has now.
-func forgetUnlisted[K comparable](refusals *cache.Cache[K, error], id K) {
-	if err, ok := refusals.Get(id); ok && isUnlisted(err) {
-		refusals.Remove(id)
+// remember keeps a failure for its lifetime.
+func (r *failures[K]) remember(id K, err error) {
+	if life := lifetimeOf(err); life > 0 {
+		r.Put(id, err, life)
 	}
 }
 
-// forgetNoAdditions ends the refusal of further packages of a release if the list has other platforms than the
-// list before, which may be nil: a client may have asked for a platform before it was listed.
+// forgetUnlisted ends the failure of a version that a list has now.
+func (r *failures[K]) forgetUnlisted(id K) {
+	if err, ok := r.Get(id); ok && isUnlisted(err) {
+		r.Remove(id)
+	}
+}
+
+// forgetNoAdditions ends the failure to get further packages of a release if the list has other platforms than
+// the list before, which may be nil: a client may have asked for a platform before it was listed.
 func (f *Filler) forgetNoAdditions(id releaseID, platforms []address.Platform, before *versionlist.Record) {
 	if err, ok := f.unextended.Get(id); !ok || !errors.Is(err, errNoAdditions) {
 		return
@@ -36,17 +45,17 @@ func (f *Filler) forgetNoAdditions(id releaseID, platforms []address.Platform, b
 	f.unextended.Remove(id)
 }
 
-// isUnlisted reports whether a refusal ends when a list has the version.
+// isUnlisted reports whether a failure ends when a list has the version.
 func isUnlisted(err error) bool { return upstream.IsKind(err, ErrUnlisted, errNotListedYet) }
 
-// refused returns why a version was refused a short time ago; nil: it may be tried. That no list had it counts
+// refusal returns why a version was refused a short time ago; nil: it may be tried. That no list had it counts
 // only until another instance has listed it, or the origin may be asked for its list again.
-func refused[K comparable](ctx context.Context, f *Filler, a address.Address, refusals *cache.Cache[K, error], id K) error {
-	err, _ := refusals.Get(id)
+func (r *failures[K]) refusal(ctx context.Context, f *Filler, a address.Address, id K) error {
+	err, _ := r.Get(id)
 	if c, ok := f.catalogs.Get(a); ok && isUnlisted(err) {
 		c.takeOver(ctx, checkEvery)
-		if err, _ = refusals.Get(id); errors.Is(err, errNotListedYet) && c.mayAsk() {
-			refusals.Remove(id)
+		if err, _ = r.Get(id); errors.Is(err, errNotListedYet) && c.mayAsk() {
+			r.Remove(id)
 			return nil
 		}
 	}

@@ -98,7 +98,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		}
 		return r, s, nil
 	}
-	if err := refused(ctx, f, a, &f.unapproved, id); err != nil {
+	if err := f.unapproved.refusal(ctx, f, a, id); err != nil {
 		return nil, nil, err
 	}
 	r, err := f.approveOnce(ctx, s, id, present)
@@ -129,9 +129,7 @@ func (f *Filler) approveOnce(ctx context.Context, s *Source, id releaseID, prese
 		case err == nil:
 			f.releases.Put(id, r, releaseLifetime)
 		case !isCanceled(err):
-			if !isForgotten(err) {
-				f.unapproved.Put(id, err, lifetimeOf(err))
-			}
+			f.unapproved.remember(id, err)
 			if !errors.Is(err, upstream.ErrNotFound) {
 				f.noteRefusal("a release cannot be mirrored", a, err, "version", version)
 			}
@@ -296,13 +294,10 @@ func (f *Filler) extended(ctx context.Context, s *Source, r *approved) (*approve
 	}
 	return f.extending.Do(ctx, id, func(clients *upstream.Clients) (*approved, error) {
 		extended, err := f.fetchExtended(clients.Context(f.ctx), s, r)
-		switch {
-		case err == nil:
+		if err == nil {
 			f.releases.Put(id, extended, releaseLifetime)
-		case errors.Is(err, errNoAdditions):
-			f.unextended.Put(id, err, releaseLifetime)
-		case !isForgotten(err):
-			f.unextended.Put(id, err, lifetimeOf(err))
+		} else {
+			f.unextended.remember(id, err)
 		}
 		return extended, err
 	})

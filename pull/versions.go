@@ -172,7 +172,7 @@ func (c *catalog) opened(listed bool, err error) {
 	switch {
 	case listed:
 		c.catalogs.Put(c.address, c, cache.UntilEvicted)
-	case err != nil && !isForgotten(err):
+	case err != nil:
 		c.unlisted.Put(c.address, failedList{c.git, err}, lifetimeOf(err))
 	}
 	c.opening.remove(c)
@@ -219,11 +219,11 @@ func (c *catalog) set(r *versionlist.Record) {
 	c.size.Store(r.Weigh())
 	for _, d := range r.Versions { // a client may have asked for one before it was listed
 		if c.address.IsModule() {
-			forgetUnlisted(&c.unfilled, fileID{c.address, d.Version})
+			c.unfilled.forgetUnlisted(fileID{c.address, d.Version})
 			continue
 		}
 		id := releaseID{c.address, d.Version}
-		forgetUnlisted(&c.unapproved, id)
+		c.unapproved.forgetUnlisted(id)
 		c.forgetNoAdditions(id, d.Platforms, before)
 	}
 }
@@ -443,7 +443,7 @@ func (c *catalog) fetchRecord(clients *upstream.Clients, wanted time.Time) (stru
 		}
 		c.set(r)
 	}
-	if c.failure = err; err != nil && !isForgotten(err) {
+	if c.failure = err; err != nil {
 		c.retry = time.Now().Add(lifetimeOf(err))
 	}
 	listed := c.record != nil
@@ -557,9 +557,9 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 		}
 		d, err := c.dated(clients.Context(c.ctx), d)
 		if err != nil {
-			if !isForgotten(err) {
+			if life := lifetimeOf(err); life > 0 {
 				c.mutex.Lock()
-				c.failure, c.retry = err, time.Now().Add(lifetimeOf(err))
+				c.failure, c.retry = err, time.Now().Add(life)
 				c.mutex.Unlock()
 			}
 			return struct{}{}, err
