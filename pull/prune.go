@@ -44,19 +44,14 @@ type Pruning struct {
 // files. If the lock files together have no release, it returns an error, since
 // everything would be removed.
 func PlanPruning(releases []StoredRelease, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
-	if len(lockFiles) == 0 {
+	needed := slices.Concat(lockFiles...)
+	switch {
+	case len(lockFiles) == 0:
 		return Pruning{}, errors.New("no lock file is given: name the lock files of all configurations that use the registry")
-	}
-	needed := make(map[Lock]bool)
-	for _, locks := range lockFiles {
-		for _, l := range locks {
-			needed[options.lock(l.Address, l.Version)] = true
-		}
-	}
-	if len(needed) == 0 {
+	case len(needed) == 0:
 		return Pruning{}, errors.New("the lock files name no provider: everything would be removed")
 	}
-	return planPruning(releases, needed, options), nil
+	return PlanUnused(releases, needed, options), nil
 }
 
 // PlanModulePruning is like PlanPruning for modules, given the modules that
@@ -65,28 +60,20 @@ func PlanModulePruning(modules []StoredRelease, needed []Lock, options PruneOpti
 	if len(needed) == 0 {
 		return Pruning{}, errors.New("the configurations call no module that is in the tree: all would be removed")
 	}
-	all := make(map[Lock]bool)
-	for _, l := range needed {
-		all[options.lock(l.Address, l.Version)] = true
-	}
-	return planPruning(modules, all, options), nil
+	return PlanUnused(modules, needed, options), nil
 }
 
 // PlanUnused plans to remove all mirrored releases, or module versions, but those that are used
 // or that lock files or configurations need.
-func PlanUnused(releases []StoredRelease, needed []Lock, options PruneOptions) Pruning {
-	all := make(map[Lock]bool)
+func PlanUnused(releases []StoredRelease, needed []Lock, options PruneOptions) (plan Pruning) {
+	locked := make(map[Lock]bool)
 	for _, l := range needed {
-		all[options.lock(l.Address, l.Version)] = true
+		locked[options.lock(l.Address, l.Version)] = true
 	}
-	return planPruning(releases, all, options)
-}
-
-func planPruning(releases []StoredRelease, needed map[Lock]bool, options PruneOptions) (plan Pruning) {
 	stays := make(map[string]bool) // by file
 	for _, h := range releases {
 		id := options.lock(h.Address, h.Version)
-		if needed[id] || id.Address.Hostname == "" {
+		if locked[id] || id.Address.Hostname == "" {
 			plan.Kept++
 			for _, file := range h.Files {
 				stays[file] = true
