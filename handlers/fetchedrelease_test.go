@@ -266,11 +266,7 @@ func (u releasing) Available(context.Context, address.Address, string, *index.Re
 	return list, true, u.fails
 }
 
-func (u releasing) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
-	return u.Fill(ctx, a, name, present)
-}
-
-func (u releasing) Fill(_ context.Context, _ address.Address, name string, _ *index.Provider) (*pull.Filled, error) {
+func (u releasing) Fill(_ context.Context, _ address.Address, name string, _ *index.Provider, _ pull.FillOptions) (*pull.Filled, error) {
 	if u.fill == nil {
 		return nil, upstream.ErrNotFound
 	}

@@ -323,11 +323,7 @@ func (u failing) Available(ctx context.Context, _ address.Address, _ string, _ *
 	return nil, false, u.fail(ctx)
 }
 
-func (u failing) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*pull.Filled, error) {
-	return u.Fill(ctx, a, name, present)
-}
-
-func (u failing) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*pull.Filled, error) {
+func (u failing) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider, _ pull.FillOptions) (*pull.Filled, error) {
 	return nil, u.fail(ctx)
 }
 

@@ -168,7 +168,7 @@ func (m *mirroring) start(t testing.TB, c *upstream.Client, o pull.Options) *mir
 
 // Fill fills a file that the index does not know.
 func (m *mirroring) Fill(ctx context.Context, a address.Address, name string) (*pull.Filled, error) {
-	return m.Filler.Fill(ctx, a, name, nil)
+	return m.Filler.Fill(ctx, a, name, nil, pull.FillOptions{})
 }
 
 // Available lists packages of a release that the index does not know.

@@ -183,7 +183,7 @@ func (o *Offers) fetchedDownload(ctx context.Context, p index.Place, version str
 	name := address.PackageName(p.Name, version, platform)
 	sum, ok := k.sums[name]
 	if !ok {
-		if _, err := o.fillFile(ctx, p, name); err != nil {
+		if _, err := o.fillFile(ctx, p, name, FillOptions{}); err != nil {
 			return nil, err
 		}
 		return nil, ErrNotYet
@@ -209,11 +209,7 @@ func (o *Offers) ProviderFile(p index.Place, name, issuer string, follows bool) 
 		return o.document(p, f, issuer, provider.Release(f.Version.String()), known)
 	}
 	client, _ := o.ask()
-	fill := o.upstream.Fill
-	if follows {
-		fill = o.upstream.Follow
-	}
-	filled, err := o.fillFileBy(fill, client, p, name)
+	filled, err := o.fillFile(client, p, name, FillOptions{Follow: follows})
 	switch {
 	case err == nil:
 		o.fetched, o.fetchedFor = filled, p.Address
@@ -273,18 +269,14 @@ func (o *Offers) FetchRelease(p index.Place, version string) error {
 		return upstream.ErrNotFound
 	}
 	i := slices.IndexFunc(available, func(k wire.Archive) bool { return k.Platform == commonPlatform })
-	if _, err := o.fillFile(ctx, p, available[max(i, 0)].URL); err != nil {
+	if _, err := o.fillFile(ctx, p, available[max(i, 0)].URL, FillOptions{}); err != nil {
 		return o.failed(ctx, p, version, err)
 	}
 	return nil
 }
 
-func (o *Offers) fillFile(ctx context.Context, p index.Place, name string) (*Filled, error) {
-	return o.fillFileBy(o.upstream.Fill, ctx, p, name)
-}
-
-func (o *Offers) fillFileBy(fill func(context.Context, address.Address, string, *index.Provider) (*Filled, error), ctx context.Context, p index.Place, name string) (*Filled, error) {
-	filled, err := fill(ctx, p.Address, name, o.tree.Provider(p))
+func (o *Offers) fillFile(ctx context.Context, p index.Place, name string, how FillOptions) (*Filled, error) {
+	filled, err := o.upstream.Fill(ctx, p.Address, name, o.tree.Provider(p), how)
 	if err == nil && filled.New && filled.growing == nil {
 		o.added(p.Address)
 	}

@@ -36,13 +36,10 @@ type Upstream interface {
 	// the tree does not have. It does not ask the origin.
 	MayHaveMore(a address.Address, present *index.Release) bool
 
-	// Fill returns a file of a provider once it is in the tree. present is the provider
-	// in the snapshot, or nil.
-	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*Filled, error)
-
-	// Follow is Fill for a client that may get the file while it arrives, unverified: see
-	// Offers.Follow.
-	Follow(ctx context.Context, a address.Address, file string, present *index.Provider) (*Filled, error)
+	// Fill returns a file of a provider once it is in the tree, or, to a client that follows,
+	// while it arrives, unverified: see Offers.Follow. present is the provider in the snapshot,
+	// or nil.
+	Fill(ctx context.Context, a address.Address, file string, present *index.Provider, o FillOptions) (*Filled, error)
 
 	// ReleaseFor returns a release in the form that clients verify, from the tree or
 	// else from the origin. present is the release in the snapshot, or nil.

@@ -69,33 +69,23 @@ func (f *Filled) unchanged() bool {
 	return true
 }
 
+// FillOptions say how a caller waits for a file. The zero value waits until the file is in the tree.
+type FillOptions struct {
+	// Follow: if a package takes long, and its length and sha256 are known, the caller gets one
+	// that grows.
+	Follow bool
+
+	// Progress is called with the received bytes and the total, which is zero if it is not
+	// known. It is called from one goroutine at a time, while the package is fetched, if no other
+	// caller has begun to fetch it. May be nil.
+	Progress func(received, size int64)
+}
+
 // Fill adds a file of a provider to the tree, and returns when it is there and
 // verified. A package is fetched once for all callers, and the fetch continues when
-// they have left. SHA256SUMS and similar files are added only with a package. present
+// they have left. SHA256SUMS and similar files are added only with a package. provider
 // is the provider in the index, which saves requests and reading; it may be nil.
-func (f *Filler) Fill(ctx context.Context, a address.Address, name string, present *index.Provider) (*Filled, error) {
-	return f.fill(ctx, a, name, present, fillOptions{})
-}
-
-// Follow is like Fill. If that takes long, and the length and the sha256 of the package are
-// known, it returns a package that grows.
-func (f *Filler) Follow(ctx context.Context, a address.Address, name string, present *index.Provider) (*Filled, error) {
-	return f.fill(ctx, a, name, present, fillOptions{follow: true})
-}
-
-// FillWatched is like Fill, and calls progress with the received bytes and the total,
-// which is zero if it is not known. progress is called from one goroutine at a time, while
-// the package is fetched, if no other caller has begun to fetch it.
-func (f *Filler) FillWatched(ctx context.Context, a address.Address, name string, progress func(received, size int64)) (*Filled, error) {
-	return f.fill(ctx, a, name, nil, fillOptions{progress: progress})
-}
-
-type fillOptions struct {
-	progress func(received, size int64) // may be nil
-	follow   bool
-}
-
-func (f *Filler) fill(ctx context.Context, a address.Address, name string, provider *index.Provider, o fillOptions) (*Filled, error) {
+func (f *Filler) Fill(ctx context.Context, a address.Address, name string, provider *index.Provider, o FillOptions) (*Filled, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
@@ -127,7 +117,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	}
 	under := f.filling.Join(ctx, id, func(under *flight.Flight[*Filled]) (*Filled, error) {
 		began := time.Now()
-		k := &packageFill{approved: r, platform: file.Platform, indexed: present, offer: under.Offer, progress: o.progress}
+		k := &packageFill{approved: r, platform: file.Platform, indexed: present, offer: under.Offer, progress: o.Progress}
 		filled, fetched, err := f.fillPackage(under.Clients.Context(f.ctx), s, k)
 		if err != nil {
 			f.noteUnfilled(id, began, err, k.growing.followers())
@@ -140,7 +130,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 		}
 		return filled.fresh(), nil
 	})
-	if !o.follow {
+	if !o.Follow {
 		return under.Wait(ctx)
 	}
 	return followed(ctx, under)

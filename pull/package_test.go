@@ -276,7 +276,7 @@ func TestFillIsWatched(t *testing.T) {
 	m := onDisk(t, s.Client(t, upstream.Origin{}), pull.Policy{})
 	var heard []int64
 	var announced int64
-	if _, err := m.FillWatched(background(), demo, linuxZip, func(n, size int64) { heard, announced = append(heard, n), size }); err != nil {
+	if _, err := m.Filler.Fill(background(), demo, linuxZip, nil, pull.FillOptions{Progress: func(n, size int64) { heard, announced = append(heard, n), size }}); err != nil {
 		t.Fatal(err)
 	}
 	if len(heard) < 2 || heard[len(heard)-1] != int64(len(large)) {

@@ -398,7 +398,7 @@ func TestATreeThatIsNewerThanTheSnapshot(t *testing.T) {
 			test.put(mine)
 			m := inMemory(t, newSite(t, before).Client(t, upstream.Origin{}), pull.Policy{}, mine)
 			files := m.files(t)
-			_, err := m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(index.PlaceOf(demo)))
+			_, err := m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(index.PlaceOf(demo)), pull.FillOptions{})
 			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v", err)
 			}
@@ -447,12 +447,12 @@ func TestManifestsThatDoNotMatch(t *testing.T) {
 	folders.Keys(host+"/acme", publisher)
 	snapshot := scanned(t, folders)
 	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), pull.Policy{}, folders)
-	f, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(index.PlaceOf(demo)))
+	f, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(index.PlaceOf(demo)), pull.FillOptions{})
 	if err != nil || m.content(t, f) != folders.Read(directory+manifest) {
 		t.Fatalf("got %v", err)
 	}
 	folders.Write(directory+manifest, `{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)
-	if _, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(index.PlaceOf(demo))); !errors.Is(err, pull.ErrNotMirrored) {
+	if _, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(index.PlaceOf(demo)), pull.FillOptions{}); !errors.Is(err, pull.ErrNotMirrored) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -462,7 +462,7 @@ func TestAReleaseThatTheIndexHas(t *testing.T) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	for _, name := range []string{sums, sums + ".sig"} {
-		f, err := m.Filler.Fill(background(), demo, name, provider)
+		f, err := m.Filler.Fill(background(), demo, name, provider, pull.FillOptions{})
 		if err != nil || m.content(t, f) != folders.Read("providers/acme/demo/"+name) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -527,7 +527,7 @@ func TestPackagesThatTheIndexHasRead(t *testing.T) {
 		}
 		clear(fs.count)
 		m := inMemory(t, newSite(t, folders).Client(t, upstream.Origin{}), pull.Policy{}, mine)
-		_, err = m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(index.PlaceOf(demo)))
+		_, err = m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(index.PlaceOf(demo)), pull.FillOptions{})
 		if changed != errors.Is(err, pull.ErrConflict) || !changed && err != nil {
 			t.Errorf("changed: %v, got %v", changed, err)
 		}

@@ -181,7 +181,7 @@ func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platf
 			return 0, false, err
 		}
 	}
-	filled, err := filler.FillWatched(context.WithoutCancel(ctx), r.address, k.Name, progress.Update)
+	filled, err := filler.Fill(context.WithoutCancel(ctx), r.address, k.Name, nil, pull.FillOptions{Progress: progress.Update})
 	switch {
 	case errors.Is(err, pull.ErrWouldFill):
 		return 0, true, nil
