@@ -15,43 +15,19 @@ import (
 // (checklist 25).
 const folderPatience = time.Second
 
-// A mergedModule merges the list of a module in the tree with the origin's. It is valid
-// for a while, as long as the tree does not change.
-type mergedModule struct {
-	present presentModule
-	*index.Module
-}
-
-func (m mergedModule) size() int { return len(m.List().Head) + len(m.List().Tail) }
-
-// A presentModule is a module in the tree, and its metadata. Both may be nil.
-type presentModule struct {
-	*index.Module
-	metadata *registryhcl.File
-}
-
 // Module returns a module with all versions of the tree and of the origin. If the origin
 // fails, the list may be the tree's.
 func (o *Offers) Module(p index.Place) (*index.Module, error) {
 	p.Address = p.Clone() // it stays in memory longer than the request
-	present := presentModule{o.tree.Module(p), o.tree.Metadata(p)}
-	if m, ok := o.modules.Get(p.Address); ok && m.present == present {
-		return m.Module, nil
-	}
-	offering, err := o.further(p, present.Module != nil)
-	switch {
-	case err != nil && present.Module != nil:
-		return present.Module, nil
-	case err != nil:
-		return nil, err
-	}
-	further, _ := offer.WithoutWithdrawn(present.metadata, offering.Versions, nil)
-	m := offer.MergedModule(p.Address, present.Module, further, present.metadata, offering.listAge())
-	if m == nil {
-		return nil, offering.noneLeft()
-	}
-	o.modules.Put(p.Address, mergedModule{present, m}, min(mergedListLife, offering.Age))
-	return m, nil
+	present := o.tree.Module(p)
+	return mergedLists(o, p, &o.modules, present, func(metadata *registryhcl.File, origin Offering) (*index.Module, int) {
+		further, _ := offer.WithoutWithdrawn(metadata, origin.Versions, nil)
+		m := offer.MergedModule(p.Address, present, further, metadata, origin.listAge())
+		if m == nil {
+			return nil, 0
+		}
+		return m, len(m.List().Head) + len(m.List().Tail)
+	})
 }
 
 // fetchedArchive is the name of every package of a module that an Upstream fetches from an

@@ -13,47 +13,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A mergedProvider merges the lists of a provider in the tree with the origin's. It is
-// valid for a while, as long as the tree does not change.
-type mergedProvider struct {
-	present presentProvider
-	*index.Provider
-	size int // about, in bytes
-}
-
-func (m mergedProvider) weigh() int { return m.size }
-
-// A presentProvider is a provider in the tree, and its metadata. Both may be nil.
-type presentProvider struct {
-	*index.Provider
-	metadata *registryhcl.File
-}
-
 // Provider returns a provider with all versions of the tree and of the origin in its
 // lists. If the origin fails, they may be the tree's lists.
 func (o *Offers) Provider(p index.Place) (*index.Provider, error) {
 	p.Address = p.Clone() // it stays in memory longer than the request
-	present := presentProvider{o.tree.Provider(p), o.tree.Metadata(p)}
-	if m, ok := o.providers.Get(p.Address); ok && m.present == present {
-		return m.Provider, nil
-	}
-	offering, err := o.further(p, present.Provider != nil)
-	switch {
-	case err != nil && present.Provider != nil:
-		return present.Provider, nil
-	case err != nil:
-		return nil, err
-	}
-	m := offer.MergedProvider(p.Address, present.Provider, offering.Versions, present.metadata, offering.listAge())
-	if m == nil {
-		return nil, offering.noneLeft()
-	}
-	size := 1 << 10
-	for _, v := range offering.Versions {
-		size += 256 + 64*len(v.Platforms)
-	}
-	o.providers.Put(p.Address, mergedProvider{present, m, size}, min(mergedListLife, offering.Age))
-	return m, nil
+	present := o.tree.Provider(p)
+	return mergedLists(o, p, &o.providers, present, func(metadata *registryhcl.File, origin Offering) (*index.Provider, int) {
+		size := 1 << 10
+		for _, v := range origin.Versions {
+			size += 256 + 64*len(v.Platforms)
+		}
+		return offer.MergedProvider(p.Address, present, origin.Versions, metadata, origin.listAge()), size
+	})
 }
 
 // A documentID identifies a merged document: VERSION.json, or the description of the
@@ -75,8 +46,8 @@ type mergedDocument struct {
 
 func (d mergedDocument) size() int { return len(d.Head) + len(d.Tail) }
 
-// merged returns a document that was kept, and nil if there is none.
-func (o *Offers) merged(id documentID, present *index.Release) *wire.Document {
+// keptDocument returns a document that was kept, and nil if there is none.
+func (o *Offers) keptDocument(id documentID, present *index.Release) *wire.Document {
 	if d, ok := o.documents.Get(id); ok && d.present == present {
 		return d.Document
 	}
@@ -105,7 +76,7 @@ func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Doc
 		return nil, ErrNotYet
 	}
 	id := documentID{address: p.Address, version: version, h1Only: h1Only}
-	if d := o.merged(id, release); d != nil {
+	if d := o.keptDocument(id, release); d != nil {
 		return d, nil
 	}
 	if o.complete(p.Address, release) {
@@ -133,7 +104,7 @@ func (o *Offers) Download(p index.Place, version string, platform address.Platfo
 		return nil, ErrNotOffered
 	}
 	id := documentID{address: p.Address, version: version, download: true, platform: platform}
-	if d := o.merged(id, release); d != nil {
+	if d := o.keptDocument(id, release); d != nil {
 		return d, nil
 	}
 	var known *wire.Document

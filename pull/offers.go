@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -116,8 +117,8 @@ const maxMerged = 32 << 20
 type PullThrough struct {
 	upstream  Upstream
 	added     func(address.Address) // called when a package has come into the tree
-	modules   cache.Cache[address.Address, mergedModule]
-	providers cache.Cache[address.Address, mergedProvider]
+	modules   cache.Cache[address.Address, merged[*index.Module]]
+	providers cache.Cache[address.Address, merged[*index.Provider]]
 	documents cache.Cache[documentID, mergedDocument]
 	vouchers  cache.Cache[voucherID, *index.SignedChecksums]
 	hanging   cache.Cache[svchost.Hostname, struct{}] // origins that a request has waited for in vain
@@ -128,8 +129,8 @@ type PullThrough struct {
 func NewPullThrough(u Upstream, added func(address.Address)) *PullThrough {
 	return &PullThrough{
 		upstream: u, added: added,
-		modules:   cache.Cache[address.Address, mergedModule]{MaxBytes: maxMerged, Size: mergedModule.size},
-		providers: cache.Cache[address.Address, mergedProvider]{MaxBytes: maxMerged, Size: mergedProvider.weigh},
+		modules:   cache.Cache[address.Address, merged[*index.Module]]{MaxBytes: maxMerged, Size: merged[*index.Module].weigh},
+		providers: cache.Cache[address.Address, merged[*index.Provider]]{MaxBytes: maxMerged, Size: merged[*index.Provider].weigh},
 		documents: cache.Cache[documentID, mergedDocument]{MaxBytes: maxMerged, Size: mergedDocument.size},
 		vouchers:  cache.Cache[voucherID, *index.SignedChecksums]{MaxBytes: maxVouchers, Size: voucherSize},
 	}
@@ -151,6 +152,39 @@ type Offers struct {
 	fetched *Filled // the file that was fetched, which no snapshot has yet; nil: none
 
 	fetchedFor address.Address // whose file it is
+}
+
+// A merged provider or module has the versions of the tree and of the origin in its lists. It is valid
+// for a while, as long as the tree does not change.
+type merged[T comparable] struct {
+	present  T                 // in the tree; may be nil
+	metadata *registryhcl.File // of the tree; may be nil
+	all      T
+	size     int // of its lists in bytes, about
+}
+
+func (m merged[T]) weigh() int { return m.size }
+
+// mergedLists returns a provider or module that is kept, or that merge makes of the origin's offering.
+// If the origin fails, it may be the one in the tree. kept are those of its kind.
+func mergedLists[T comparable](o *Offers, p index.Place, kept *cache.Cache[address.Address, merged[T]], present T, merge func(metadata *registryhcl.File, origin Offering) (all T, size int)) (none T, err error) {
+	metadata := o.tree.Metadata(p)
+	if m, ok := kept.Get(p.Address); ok && m.present == present && m.metadata == metadata {
+		return m.all, nil
+	}
+	offering, err := o.further(p, present != none)
+	switch {
+	case err != nil && present != none:
+		return present, nil
+	case err != nil:
+		return none, err
+	}
+	all, size := merge(metadata, offering)
+	if all == none {
+		return none, offering.noneLeft()
+	}
+	kept.Put(p.Address, merged[T]{present, metadata, all, size}, min(mergedListLife, offering.Age))
+	return all, nil
 }
 
 // further returns the versions that the origin lists. have reports whether the tree has
