@@ -37,8 +37,7 @@ const (
 
 // An Offering lists the versions of a provider or module that can be mirrored.
 type Offering struct {
-	// Versions are ordered newest first. They are not changed. Versions of a module
-	// have only a number.
+	// Versions are ordered newest first. Versions of a module have only a number.
 	Versions []wire.ProviderVersion
 
 	// Age is the time since the origin sent the list.
@@ -204,9 +203,6 @@ type catalog struct {
 	kept atomic.Bool  // the tree has a record
 
 	settled atomic.Bool // no record of a source is pending although its package is there, as far as is known
-
-	offered      []wire.ProviderVersion // of record; nil: unknown
-	offeredUntil time.Time              // zero: as long as the record
 }
 
 // weigh estimates how many bytes a catalog takes in memory.
@@ -215,7 +211,7 @@ func (c *catalog) weigh() int { return int(c.size.Load()) }
 // set replaces the record. The caller holds the mutex.
 func (c *catalog) set(r *versionlist.Record) {
 	before := c.record
-	c.record, c.offered = r, nil
+	c.record = r
 	c.size.Store(r.Weigh())
 	for _, d := range r.Versions { // a client may have asked for one before it was listed
 		if c.address.IsModule() {
@@ -420,13 +416,11 @@ func (c *catalog) offering() (Offering, error) {
 // mature returns the versions with the minimum release age, and of their platforms those of the
 // policy. The caller holds the mutex.
 func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
-	if c.offered == nil || !c.offeredUntil.IsZero() && !now.Before(c.offeredUntil) {
-		c.offered, c.offeredUntil = c.record.Mature(c.source.Policy.MinAge, now)
-		for i := range c.offered {
-			c.offered[i].Platforms = c.source.Policy.including(c.offered[i].Platforms)
-		}
+	list := c.record.Mature(c.source.Policy.MinAge, now)
+	for i := range list {
+		list[i].Platforms = c.source.Policy.including(list[i].Platforms)
 	}
-	return c.offered
+	return list
 }
 
 // fetchRecord asks the origin for its list, unless another instance has done so after wanted.

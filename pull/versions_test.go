@@ -43,7 +43,7 @@ func TestVersions(t *testing.T) {
 
 		time.Sleep(10 * time.Minute) // as long as it is fresh
 		o, err := m.Versions(background(), demo)
-		if err != nil || o.Age != 10*time.Minute || o.Stale || s.Count(versions) != 1 || &o.Versions[0] != &first.Versions[0] {
+		if err != nil || o.Age != 10*time.Minute || o.Stale || s.Count(versions) != 1 {
 			t.Errorf("got %+v, %v", o, err)
 		}
 		time.Sleep(time.Second) // it is returned once more, and renewed

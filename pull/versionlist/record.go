@@ -182,19 +182,15 @@ func (r *Record) Find(text string) (DatedVersion, bool) {
 	return r.Versions[i], true
 }
 
-// Mature returns the versions that have the minimum release age, and the time at which
-// there will be more of them; zero: never.
-func (r *Record) Mature(minAge time.Duration, now time.Time) (list []wire.ProviderVersion, until time.Time) {
-	list = make([]wire.ProviderVersion, 0, len(r.Versions))
+// Mature returns the versions that have the minimum release age.
+func (r *Record) Mature(minAge time.Duration, now time.Time) []wire.ProviderVersion {
+	list := make([]wire.ProviderVersion, 0, len(r.Versions))
 	for _, d := range r.Versions {
-		date := d.Matures(minAge)
-		if !date.After(now) {
+		if !d.Matures(minAge).After(now) {
 			list = append(list, d.ProviderVersion)
-		} else if until.IsZero() || date.Before(until) {
-			until = date
 		}
 	}
-	return list, until
+	return list
 }
 
 // Weigh estimates how many bytes a record and its list take in memory. Platforms that
