@@ -128,17 +128,14 @@ func (f *Filler) Fill(ctx context.Context, a address.Address, name string, provi
 		if fetched {
 			f.noteFilled(a, began, filled.File, k.growing.followers())
 		}
-		return filled.fresh(), nil
+		fresh := *filled
+		fresh.New = true
+		return &fresh, nil
 	})
 	if !o.Follow {
 		return under.Wait(ctx)
 	}
 	return followed(ctx, under)
-}
-
-// fresh returns the file as one that the index does not know of yet.
-func (f *Filled) fresh() *Filled {
-	return &Filled{File: f.File, FileHashes: f.FileHashes, New: true, opener: f.opener}
 }
 
 // noteFilled reports a package that was added to the tree.
