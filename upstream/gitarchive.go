@@ -3,6 +3,8 @@ package upstream
 import (
 	"net/url"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
 // archiveOf returns the location at which a code host has the files of a commit as an
@@ -29,7 +31,7 @@ func archiveOf(s ModuleSource) (ModuleSource, error) {
 // checkCommit refuses the archive of another commit if the source has the whole ID of
 // one.
 func checkCommit(s ModuleSource, content ModuleContent) error {
-	if s.Git && isCommit(strings.ToLower(s.Ref)) && !strings.EqualFold(s.Ref, content.Commit) {
+	if s.Git && git.IsCommit(s.Ref) && !strings.EqualFold(s.Ref, content.Commit) {
 		return fail(s.URL, ErrMalformed, "it sends the archive of another commit than that which the origin names")
 	}
 	return nil

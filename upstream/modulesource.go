@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"encoding/hex"
 	"errors"
 	"net/netip"
 	"net/url"
@@ -10,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -98,8 +98,7 @@ type ModuleContent struct {
 // NamedContent returns the content that a source names: the commit, unless it names a
 // tag or a branch, or the checksum of the archive.
 func (s ModuleSource) NamedContent() (c ModuleContent) {
-	const sha1, sha256 = 40, 64 // hexadecimal digits
-	if _, err := hex.DecodeString(s.Ref); s.Git && err == nil && (len(s.Ref) == sha1 || len(s.Ref) == sha256) {
+	if s.Git && git.IsCommit(s.Ref) {
 		c.Commit = s.Ref
 	}
 	c.SHA256 = s.SHA256
@@ -333,7 +332,7 @@ func (s ModuleSource) repository(query url.Values) (ModuleSource, error) {
 	if s.InTopFolder {
 		return s, refuse("the link to the module's git repository has the folder *, which clients do not find")
 	}
-	if s.Ref = query.Get("ref"); s.Ref != "" && !isRef(s.Ref) {
+	if s.Ref = query.Get("ref"); s.Ref != "" && !git.IsRef(s.Ref) {
 		return s, refuseUnsafe("the link to the module's git repository names a ref that is not the name of a tag, branch or commit")
 	}
 	s.URL.RawQuery = ""
@@ -342,25 +341,6 @@ func (s ModuleSource) repository(query url.Values) (ModuleSource, error) {
 		return s, refuse("the link to the module's git repository has no path")
 	}
 	return s, nil
-}
-
-// isRef reports whether git accepts a name as a tag, branch or commit (git
-// check-ref-format), and not as an option.
-func isRef(ref string) bool {
-	if len(ref) > 255 || ref == "@" || ref[0] == '-' || !utf8.ValidString(ref) || strings.ContainsAny(ref, ` ~^:?*[\`) || strings.ContainsFunc(ref, unicode.IsControl) {
-		return false
-	}
-	for _, part := range []string{"..", "@{", "//"} {
-		if strings.Contains(ref, part) {
-			return false
-		}
-	}
-	for segment := range strings.SplitSeq(ref, "/") {
-		if segment == "" || segment[0] == '.' || strings.HasSuffix(segment, ".") || strings.HasSuffix(segment, ".lock") {
-			return false
-		}
-	}
-	return true
 }
 
 // archiveSuffixes are the formats of archives by the suffix of a path, and by the value

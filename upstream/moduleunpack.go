@@ -18,6 +18,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
 // An unpacker writes the entries of an archive into a folder. Links are made after all
@@ -126,8 +127,8 @@ func (u *unpacker) addTar(h *tar.Header, content io.Reader) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeXGlobalHeader: // as git archive writes it
-		if comment := h.PAXRecords["comment"]; isCommit(comment) {
-			u.commit = comment
+		if comment := h.PAXRecords["comment"]; git.IsCommit(comment) {
+			u.commit = strings.ToLower(comment)
 		}
 		return nil
 	case tar.TypeDir:
@@ -149,8 +150,8 @@ func (u *unpacker) unpackZip(ctx context.Context, f *os.File, size int64) error 
 	if err != nil {
 		return err
 	}
-	if isCommit(z.Comment) {
-		u.commit = z.Comment
+	if git.IsCommit(z.Comment) {
+		u.commit = strings.ToLower(z.Comment)
 	}
 	for _, member := range z.File {
 		if err := u.addZip(member); err != nil {
@@ -182,11 +183,6 @@ func (u *unpacker) addZip(member *zip.File) error {
 		return err
 	}
 	return u.addLink(member.Name, string(target))
-}
-
-// isCommit reports whether s is the ID of a commit.
-func isCommit(s string) bool {
-	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // maxEntryName is the maximum length in bytes of a name in a package, and of a link's

@@ -20,7 +20,7 @@ const allButLarge = "--filter=blob:limit=1m"
 func FetchAll(ctx context.Context, s Source, folder string) (*Checkout, error) {
 	c := &Checkout{commit: s.Ref, format: "sha1"}
 	switch {
-	case !isCommit(s.Ref):
+	case !IsCommit(s.Ref):
 		return nil, ErrNoCommit
 	case len(s.Ref) == 64:
 		c.format = "sha256"

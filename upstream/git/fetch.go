@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Source is a commit of another repository, for a server to fetch.
@@ -36,7 +38,7 @@ var ErrNoCommit = errors.New("there is no such commit, tag or branch in the repo
 // repository has the names of the commit's files; FetchContents fetches contents. Git
 // writes only to folder, which Fetch makes and the caller removes.
 func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit string, err error) {
-	if s.Ref != "" && !isRef(s.Ref) {
+	if s.Ref != "" && !IsRef(s.Ref) {
 		return nil, "", ErrNoCommit
 	}
 	if err := s.prepare(folder); err != nil {
@@ -46,7 +48,7 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 		return s.borrow(ctx, folder)
 	}
 	formats := []string{"sha1", "sha256"}
-	if len(s.Ref) == 64 && isCommit(s.Ref) {
+	if len(s.Ref) == 64 && IsCommit(s.Ref) {
 		slices.Reverse(formats)
 	}
 	for _, format := range formats {
@@ -106,7 +108,7 @@ const fetched = "refs/fetched"
 // fetchRef fetches the commit of a ref without the contents of files, and returns the
 // commit.
 func (r *Repository) fetchRef(ctx context.Context, ref string) (commit string, err error) {
-	if isCommit(ref) {
+	if IsCommit(ref) {
 		return r.fetchCommit(ctx, strings.ToLower(ref))
 	}
 	for _, name := range refNames(ref) {
@@ -191,20 +193,20 @@ func refNames(ref string) []string {
 	return names
 }
 
-// isCommit reports whether a ref is the whole ID of a commit.
-func isCommit(ref string) bool { return (len(ref) == 40 || len(ref) == 64) && isHexadecimal(ref) }
+// IsCommit reports whether a ref is the whole ID of a commit.
+func IsCommit(ref string) bool { return (len(ref) == 40 || len(ref) == 64) && isHexadecimal(ref) }
 
 // isAbbreviated reports whether a ref may be the beginning of a commit's ID.
 func isAbbreviated(ref string) bool { return len(ref) >= 7 && len(ref) < 64 && isHexadecimal(ref) }
 
 func isHexadecimal(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
-// isRef reports whether git accepts the name of a tag or branch (git help
+// IsRef reports whether git accepts the name of a tag or branch (git help
 // check-ref-format). Other names are not passed to git, since they could be options,
 // patterns or revisions.
-func isRef(ref string) bool {
+func IsRef(ref string) bool {
 	if len(ref) > 1<<10 || strings.HasPrefix(ref, "-") || ref == "@" || strings.HasSuffix(ref, ".") ||
-		strings.Contains(ref, "..") || strings.Contains(ref, "@{") {
+		strings.Contains(ref, "..") || strings.Contains(ref, "@{") || !utf8.ValidString(ref) {
 		return false
 	}
 	for segment := range strings.SplitSeq(ref, "/") {
@@ -213,7 +215,7 @@ func isRef(ref string) bool {
 		}
 	}
 	return !strings.ContainsFunc(ref, func(r rune) bool {
-		return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r)
+		return unicode.IsControl(r) || strings.ContainsRune(` ~^:?*[\`, r)
 	})
 }
 

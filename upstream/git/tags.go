@@ -29,11 +29,11 @@ func ListTags(ctx context.Context, s Source, folder string) ([]Tag, error) {
 	take := func(line string) error {
 		object, ref, _ := strings.Cut(line, "\t")
 		name, ok := strings.CutPrefix(ref, "refs/tags/")
-		if !ok || !isCommit(object) {
+		if !ok || !IsCommit(object) {
 			return nil
 		}
 		name, annotated := strings.CutSuffix(name, peeled)
-		if !isRef(name) {
+		if !IsRef(name) {
 			return nil
 		}
 		if _, listed := objects[name]; !listed || annotated {
