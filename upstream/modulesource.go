@@ -99,7 +99,7 @@ type ModuleContent struct {
 // tag or a branch, or the checksum of the archive.
 func (s ModuleSource) NamedContent() (c ModuleContent) {
 	if s.Git && git.IsCommit(s.Ref) {
-		c.Commit = s.Ref
+		c.Commit = strings.ToLower(s.Ref) // as git prints it
 	}
 	c.SHA256 = s.SHA256
 	return c

@@ -141,6 +141,23 @@ func TestModuleSourceIsRefused(t *testing.T) {
 	}
 }
 
+// A location may name what a module has to be. It can be compared with what was fetched.
+func TestNamedContent(t *testing.T) {
+	for _, test := range []struct{ rule, ref, commit string }{
+		{"a commit", commit, commit},
+		{"a commit in capitals", strings.ToUpper(commit), commit},
+		{"no tag", "v1.0.0", ""},
+		{"not the beginning of a commit", commit[:39], ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s, err := parseSource(t, "git::https://example.com/acme/vpc.git?ref="+test.ref)
+			if got := s.NamedContent(); err != nil || got.Commit != test.commit {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
 // An accepted location is safe to request.
 func FuzzParseModuleSource(f *testing.F) {
 	for _, seed := range []string{
