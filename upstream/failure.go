@@ -107,6 +107,22 @@ func fail(u *url.URL, kind error, format string, args ...any) *Failure {
 	return &Failure{Host: u.Host, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
+// A refusal says why the location of a module, or its files, are refused. It does not quote the location.
+type refusal struct {
+	kind error
+	text string
+}
+
+func refuse(kind error, format string, args ...any) error {
+	return &refusal{kind, fmt.Sprintf(format, args...)}
+}
+
+func (r *refusal) Error() string { return r.text }
+func (r *refusal) Unwrap() error { return r.kind }
+
+// failure returns the failure of the host that has sent what is refused.
+func (r *refusal) failure(from *url.URL) *Failure { return fail(from, r.kind, "%s", r.text) }
+
 // brokenLink replaces a 404 for a file that the origin itself links to: ErrNotFound
 // would mean that the release does not exist.
 func brokenLink(err error, what string) error {

@@ -149,7 +149,7 @@ func (f *gitFetch) failure(ctx context.Context, err error) error {
 		return transportFailure(ctx, f.asked, err)
 	}
 	_, known := errors.AsType[*Failure](err)
-	module, isBad := errors.AsType[*badModule](err)
+	refused, isRefused := errors.AsType[*refusal](err)
 	_, isGit := errors.AsType[*git.CommandError](err)
 	_, isErrno := errors.AsType[syscall.Errno](err)
 	_, isDamaged := errors.AsType[*git.DamagedError](err)
@@ -163,8 +163,8 @@ func (f *gitFetch) failure(ctx context.Context, err error) error {
 		return &Failure{Host: f.asked.Host, Kind: ErrUnavailable, Detail: "git was killed on the server of the registry, which may lack memory", Cause: err}
 	case isGit && isErrno, errors.Is(err, git.ErrLocal):
 		return fmt.Errorf("fetching a module: %w", err)
-	case isBad:
-		return fail(f.asked, module.kind, "%s", module.text)
+	case isRefused:
+		return refused.failure(f.asked)
 	case failed != nil && f.client.base == nil && IsKind(failed, ErrNotFound):
 		return fail(f.asked, ErrMalformed, "there is no such repository")
 	case failed != nil:

@@ -249,20 +249,17 @@ func (f *gitFetch) submoduleSource(of *gitCommit, name, written string) (s Modul
 		u.Path, u.RawPath = path.Join(u.Path, written), "" // the repository counts as a folder
 		text = u.String()
 	}
-	if s, err = ParseModuleSource("git::"+text, parent); err == nil {
-		if s.Folder != "" || s.Ref != "" || !s.Git {
-			err = errors.New("its URL is not the URL of a repository")
-		} else {
-			s.trust = f.client.submodule(f.relay.repository(of.number), s.URL)
-		}
+	if s, err = ParseModuleSource("git::"+text, parent); err == nil && (s.Folder != "" || s.Ref != "") {
+		err = refuse(ErrMalformed, "its URL is not the URL of a repository")
 	}
-	if err != nil {
-		kind := ErrMalformed
-		if errors.Is(err, ErrUnsafe) {
-			kind = ErrUnsafe
-		}
-		return s, fail(parent, kind, "its submodule %q: %v", name, err)
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused):
+		return s, fail(parent, refused.kind, "its submodule %q: %s", name, refused.text)
+	case err != nil:
+		return s, err
 	}
+	s.trust = f.client.submodule(f.relay.repository(of.number), s.URL)
 	return s, nil
 }
 

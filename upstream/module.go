@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -81,9 +82,9 @@ func (c *Client) ModuleSource(ctx context.Context, a address.Address, version st
 		return ModuleSource{}, fail(got.url, ErrMalformed, "it does not say where the files of the module are")
 	}
 	// Relative locations are relative to the requested URL, even after redirects.
-	s, err := ParseModuleSource(text, u)
+	s, err := got.moduleSource(text, u)
 	if err != nil {
-		return ModuleSource{}, asSourceFailure(got.url, err)
+		return ModuleSource{}, err
 	}
 	if s.trust = got.trust; s.trust < trusted { // another host has answered instead of the origin
 		s.trust = c.named(location{got.url, got.trust}, s.URL)
@@ -110,6 +111,15 @@ func (a answer) location() string {
 	return header
 }
 
+// moduleSource reads a location that an answer names, and which may be relative to from.
+func (a answer) moduleSource(text string, from *url.URL) (ModuleSource, error) {
+	s, err := ParseModuleSource(text, from)
+	if refused, is := errors.AsType[*refusal](err); is {
+		return s, refused.failure(a.url)
+	}
+	return s, err
+}
+
 // followed asks a URL that is not evidently an archive for the location of the archive,
 // as clients do.
 func (c *Client) followed(ctx context.Context, s ModuleSource) (ModuleSource, error) {
@@ -132,9 +142,9 @@ func (c *Client) followed(ctx context.Context, s ModuleSource) (ModuleSource, er
 		if text == "" {
 			break
 		}
-		next, err := ParseModuleSource(text, &u)
+		next, err := got.moduleSource(text, &u)
 		if err != nil {
-			return s, asSourceFailure(got.url, err)
+			return s, err
 		}
 		if s.InTopFolder {
 			return s, fail(got.url, ErrMalformed, "the link to the module has the folder *, which clients do not find")

@@ -64,27 +64,10 @@ func (c *Client) archiveRefused(err error, l location) error {
 	return &changed
 }
 
-// A badModule describes what is wrong with the files of a module.
-type badModule struct {
-	kind error
-	text string
-}
-
-func (b *badModule) Error() string { return b.text }
-func (b *badModule) Unwrap() error { return b.kind }
-
-func bad(format string, args ...any) error {
-	return &badModule{ErrMalformed, fmt.Sprintf(format, args...)}
-}
-
-func tooMuch(format string, args ...any) error {
-	return &badModule{ErrTooLarge, fmt.Sprintf(format, args...)}
-}
-
 // asModuleFailure returns the failure of a module with bad files. Errors of the disk
 // are not the origin's fault.
 func asModuleFailure(ctx context.Context, from *url.URL, err error) error {
-	var module *badModule
+	var refused *refusal
 	var file *fs.PathError
 	var link *os.LinkError
 	switch {
@@ -92,8 +75,8 @@ func asModuleFailure(ctx context.Context, from *url.URL, err error) error {
 		return nil
 	case ctx.Err() != nil:
 		return transportFailure(ctx, from, ctx.Err())
-	case errors.As(err, &module):
-		return fail(from, module.kind, "%s", module.text)
+	case errors.As(err, &refused):
+		return refused.failure(from)
 	case errors.As(err, &file) || errors.As(err, &link):
 		return fmt.Errorf("writing the module: %w", err)
 	}
@@ -101,5 +84,5 @@ func asModuleFailure(ctx context.Context, from *url.URL, err error) error {
 }
 
 func tooManyFiles() error {
-	return tooMuch("the module has more than %d files, or their names are very long", maxArchiveFiles)
+	return refuse(ErrTooLarge, "the module has more than %d files, or their names are very long", maxArchiveFiles)
 }

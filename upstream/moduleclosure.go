@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -173,14 +172,14 @@ func (c *moduleClosure) readConfiguration(name string, found map[string]bool) er
 		return err
 	}
 	if c.read += int64(len(content)); c.read > maxModuleCalls {
-		return tooMuch("the module has more than %d bytes of configuration", maxModuleCalls)
+		return refuse(ErrTooLarge, "the module has more than %d bytes of configuration", maxModuleCalls)
 	}
 	paths, err := pathsFrom(path.Base(name), content)
 	if err != nil {
 		return err
 	}
 	if c.named += len(paths); c.named > maxModulePaths {
-		return tooMuch("the configuration of the module has more than %d relative paths", maxModulePaths)
+		return refuse(ErrTooLarge, "the configuration of the module has more than %d relative paths", maxModulePaths)
 	}
 	for _, p := range paths {
 		add(found, path.Dir(name), p)
@@ -202,7 +201,7 @@ func keepNeeded(ctx context.Context, root *os.Root, folder string) error {
 	case err != nil:
 		return err
 	case !there:
-		return bad("the package has no folder %q, in which the origin says that the module is", folder)
+		return refuse(ErrMalformed, "the package has no folder %q, in which the origin says that the module is", folder)
 	}
 	if err := c.collect(folder); err != nil {
 		return err
@@ -262,7 +261,7 @@ func checkLinks(ctx context.Context, root *os.Root) error {
 		case err != nil && !leadsNowhere(err):
 			return err
 		case path.IsAbs(target), !filepath.IsLocal(path.Join(path.Dir(name), target)), err != nil && !errors.Is(err, fs.ErrNotExist):
-			return &badModule{ErrUnsafe, fmt.Sprintf("the module has a link %.200q that leads out of its package", name)}
+			return refuse(ErrUnsafe, "the module has a link %.200q that leads out of its package", name)
 		}
 		return nil
 	})

@@ -108,27 +108,6 @@ func (s ModuleSource) NamedContent() (c ModuleContent) {
 // maxLocation is the maximum length of a location in bytes. Signed URLs have some 2 KB.
 const maxLocation = 8 << 10
 
-// A sourceError says why a location is refused. It does not quote the location.
-type sourceError struct {
-	kind error
-	text string
-}
-
-func (e *sourceError) Error() string { return e.text }
-func (e *sourceError) Unwrap() error { return e.kind }
-
-func refuse(text string) error       { return &sourceError{ErrMalformed, text} }
-func refuseUnsafe(text string) error { return &sourceError{ErrUnsafe, text} }
-
-// asSourceFailure returns the failure of the host that sent a location.
-func asSourceFailure(from *url.URL, err error) error {
-	kind := ErrMalformed
-	if errors.Is(err, ErrUnsafe) {
-		kind = ErrUnsafe
-	}
-	return fail(from, kind, "%v", err)
-}
-
 // otherKinds are the kinds of sources that clients know and this package does not, by
 // their prefix or scheme.
 var otherKinds = map[string]string{
@@ -142,13 +121,13 @@ var otherKinds = map[string]string{
 func ParseModuleSource(location string, from *url.URL) (s ModuleSource, err error) {
 	switch {
 	case len(location) > maxLocation:
-		return s, refuse("the link to the module is too long")
+		return s, refuse(ErrMalformed, "the link to the module is too long")
 	case !utf8.ValidString(location) || strings.ContainsFunc(location, unicode.IsControl) || strings.Contains(location, "#"):
-		return s, refuse("the link to the module has characters in it that no URL has")
+		return s, refuse(ErrMalformed, "the link to the module has characters in it that no URL has")
 	case strings.HasPrefix(location, "/") || strings.HasPrefix(location, "./") || strings.HasPrefix(location, "../"):
 		u, err := from.Parse(location)
 		if err != nil {
-			return s, refuse("the link to the module is not a URL")
+			return s, refuse(ErrMalformed, "the link to the module is not a URL")
 		}
 		location = u.String()
 	}
@@ -170,7 +149,7 @@ func ParseModuleSource(location string, from *url.URL) (s ModuleSource, err erro
 	s.Git = forced == "git" || shorthand || strings.HasSuffix(u.Path, ".git")
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return s, refuse("the link to the module is not a URL")
+		return s, refuse(ErrMalformed, "the link to the module is not a URL")
 	}
 	s.URL = u
 	if s.Git {
@@ -186,14 +165,14 @@ func refuseKind(kind string) error {
 	if !known {
 		what = "a package of a kind that is not known"
 	}
-	return refuse("the module is in " + what + ", which is not fetched: it must be in an archive or a git repository over HTTPS")
+	return refuse(ErrMalformed, "the module is in %s, which is not fetched: it must be in an archive or a git repository over HTTPS", what)
 }
 
 // scpForm is the beginning of an SSH address without a scheme: USER@HOST:PATH.
 var scpForm = regexp.MustCompile(`^[^@:/?]+@[^:/?]+:`)
 
 // errSSH refuses a repository over SSH.
-var errSSH = refuse("the link to the module is an SSH address, which is not fetched: it must be an HTTPS address, and a private repository needs a token for its host")
+var errSSH = refuse(ErrMalformed, "the link to the module is an SSH address, which is not fetched: it must be an HTTPS address, and a private repository needs a token for its host")
 
 // cutFolder splits the part after // from a location, as clients do.
 func cutFolder(text string) (rest, folder string) {
@@ -219,7 +198,7 @@ func parseFolder(text string) (folder string, inTop bool, err error) {
 		inTop, text = true, rest
 	}
 	if len(text) > 1024 || strings.HasPrefix(text, "/") {
-		return "", false, refuse("the folder in the link to the module is not one")
+		return "", false, refuse(ErrMalformed, "the folder in the link to the module is not one")
 	}
 	var segments []string
 	for segment := range strings.SplitSeq(text, "/") {
@@ -227,9 +206,9 @@ func parseFolder(text string) (folder string, inTop bool, err error) {
 		case segment == "" || segment == ".":
 			continue
 		case segment == "..":
-			return "", false, refuseUnsafe("the folder in the link to the module leads out of the package")
+			return "", false, refuse(ErrUnsafe, "the folder in the link to the module leads out of the package")
 		case len(segment) > 255 || strings.Trim(segment, safeInURL) != "":
-			return "", false, refuse("the folder in the link to the module has a name that not every client finds: its name may have letters, digits and -._~+ in it")
+			return "", false, refuse(ErrMalformed, "the folder in the link to the module has a name that not every client finds: its name may have letters, digits and -._~+ in it")
 		}
 		segments = append(segments, segment)
 	}
@@ -256,16 +235,15 @@ func parseLocation(text string) (u *url.URL, shorthand bool, err error) {
 	case scpForm.MatchString(text):
 		return nil, false, errSSH
 	case strings.Contains(path, "::"):
-		return nil, false, refuse("the link to the module names two kinds of packages")
+		return nil, false, refuse(ErrMalformed, "the link to the module names two kinds of packages")
 	default:
-		return nil, false, refuse("the link to the module is a path on a disk or the address of another registry, which clients refuse: it must be a URL")
+		return nil, false, refuse(ErrMalformed, "the link to the module is a path on a disk or the address of another registry, which clients refuse: it must be a URL")
 	}
-	var refused *sourceError
-	switch {
-	case errors.As(err, &refused):
+	if _, refused := errors.AsType[*refusal](err); refused {
 		return nil, false, err
-	case err != nil:
-		return nil, false, refuse("the link to the module is not a URL")
+	}
+	if err != nil {
+		return nil, false, refuse(ErrMalformed, "the link to the module is not a URL")
 	}
 	return u, shorthand, checkLocation(u)
 }
@@ -276,7 +254,7 @@ func expandShorthand(u *url.URL) error {
 	u.Path = strings.TrimSuffix(u.Path, "/")
 	u.RawPath = ""
 	if n := strings.Count(u.Path, "/"); n < 2 || n > 2 && u.Host != "gitlab.com" {
-		return refuse("the link to the module is not HOST/OWNER/NAME: a folder in the repository follows // after the name")
+		return refuse(ErrMalformed, "the link to the module is not HOST/OWNER/NAME: a folder in the repository follows // after the name")
 	}
 	if !strings.HasSuffix(u.Path, ".git") {
 		u.Path += ".git"
@@ -291,29 +269,29 @@ func checkLocation(u *url.URL) error {
 	switch u.Scheme {
 	case "https":
 		if u.User != nil {
-			return refuseUnsafe("the link to the module has a user name or password in it: configure them for the host instead")
+			return refuse(ErrUnsafe, "the link to the module has a user name or password in it: configure them for the host instead")
 		}
 	case "ssh":
 		return errSSH
 	case "http", "git":
-		return refuseUnsafe("the link to the module is without TLS: it must begin with https")
+		return refuse(ErrUnsafe, "the link to the module is without TLS: it must begin with https")
 	default:
 		return refuseKind(u.Scheme)
 	}
 	host := u.Hostname()
 	if host == "" {
-		return refuse("the link to the module is not a URL")
+		return refuse(ErrMalformed, "the link to the module is not a URL")
 	}
 	if _, err := netip.ParseAddr(host); err != nil && !hostName.MatchString(host) {
-		return refuseUnsafe("the link to the module has a host in it that is not one")
+		return refuse(ErrUnsafe, "the link to the module has a host in it that is not one")
 	}
 	for segment := range strings.SplitSeq(u.Path, "/") {
 		if segment == ".." || segment == "." {
-			return refuseUnsafe("the link to the module has a path with dots in it")
+			return refuse(ErrUnsafe, "the link to the module has a path with dots in it")
 		}
 	}
 	if strings.Contains(u.Path, `\`) || strings.ContainsFunc(u.Path, unicode.IsControl) {
-		return refuseUnsafe("the link to the module has characters in its path that no file has")
+		return refuse(ErrUnsafe, "the link to the module has characters in its path that no file has")
 	}
 	u.Host = strings.ToLower(strings.TrimSuffix(u.Host, ":443"))
 	return nil
@@ -326,19 +304,19 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`
 func (s ModuleSource) repository(query url.Values) (ModuleSource, error) {
 	for name := range query {
 		if name != "ref" && name != "depth" {
-			return s, refuse("the link to the module's git repository has parameters other than ref and depth")
+			return s, refuse(ErrMalformed, "the link to the module's git repository has parameters other than ref and depth")
 		}
 	}
 	if s.InTopFolder {
-		return s, refuse("the link to the module's git repository has the folder *, which clients do not find")
+		return s, refuse(ErrMalformed, "the link to the module's git repository has the folder *, which clients do not find")
 	}
 	if s.Ref = query.Get("ref"); s.Ref != "" && !git.IsRef(s.Ref) {
-		return s, refuseUnsafe("the link to the module's git repository names a ref that is not the name of a tag, branch or commit")
+		return s, refuse(ErrUnsafe, "the link to the module's git repository names a ref that is not the name of a tag, branch or commit")
 	}
 	s.URL.RawQuery = ""
 	s.URL.Path, s.URL.RawPath = strings.TrimRight(s.URL.Path, "/"), strings.TrimRight(s.URL.RawPath, "/")
 	if s.URL.Path == "" {
-		return s, refuse("the link to the module's git repository has no path")
+		return s, refuse(ErrMalformed, "the link to the module's git repository has no path")
 	}
 	return s, nil
 }
@@ -359,19 +337,19 @@ func (s ModuleSource) archive(query url.Values) (ModuleSource, error) {
 			continue
 		}
 		if a.format == "" {
-			return s, refuse("the module is in an archive of a kind that is not read: it must be tar.gz, tar.bz2 or zip")
+			return s, refuse(ErrMalformed, "the module is in an archive of a kind that is not read: it must be tar.gz, tar.bz2 or zip")
 		}
 		s.Format = a.format
 		break
 	}
 	if kind != "" && s.Format == "" {
-		return s, refuse("the module is not in an archive of a kind that is read: it must be tar.gz, tar.bz2 or zip")
+		return s, refuse(ErrMalformed, "the module is not in an archive of a kind that is read: it must be tar.gz, tar.bz2 or zip")
 	}
 	if checksum := query.Get("checksum"); checksum != "" {
 		digits, _ := strings.CutPrefix(checksum, "sha256:")
 		sum, err := wire.ParseSHA256(digits)
 		if err != nil || sum == (wire.SHA256{}) {
-			return s, refuse("the link to the module's archive has a checksum other than sha256")
+			return s, refuse(ErrMalformed, "the link to the module's archive has a checksum other than sha256")
 		}
 		s.SHA256 = sum
 	}

@@ -62,7 +62,7 @@ func newUnpacker(root *os.Root, limit int64, inTop bool) *unpacker {
 }
 
 func (u *unpacker) tooLarge() error {
-	return tooMuch("the module's archive unpacks to more than %d bytes", u.limit)
+	return refuse(ErrTooLarge, "the module's archive unpacks to more than %d bytes", u.limit)
 }
 
 // unpack writes all entries. The error is a badModule, or the error of reading or
@@ -79,7 +79,7 @@ func (u *unpacker) unpack(ctx context.Context, f *os.File, size int64, format st
 	case "tar.bz2":
 		err = u.unpackTar(bzip2.NewReader(tree.WithContext(ctx, f)))
 	default:
-		err = bad("the module's archive is of a kind that is not read")
+		err = refuse(ErrMalformed, "the module's archive is of a kind that is not read")
 	}
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (u *unpacker) addTar(h *tar.Header, content io.Reader) error {
 	case tar.TypeLink:
 		return u.addCopy(h.Name, h.Linkname)
 	}
-	return bad("the module's archive has %.200q in it, which is neither a file nor a folder", h.Name)
+	return refuse(ErrMalformed, "the module's archive has %.200q in it, which is neither a file nor a folder", h.Name)
 }
 
 func (u *unpacker) unpackZip(ctx context.Context, f *os.File, size int64) error {
@@ -168,7 +168,7 @@ func (u *unpacker) addZip(member *zip.File) error {
 		return err
 	}
 	if !mode.IsRegular() && mode.Type() != fs.ModeSymlink {
-		return bad("the module's archive has %.200q in it, which is neither a file nor a folder", member.Name)
+		return refuse(ErrMalformed, "the module's archive has %.200q in it, which is neither a file nor a folder", member.Name)
 	}
 	r, err := member.Open()
 	if err != nil {
@@ -196,19 +196,19 @@ const (
 func entryName(name string) (string, error) {
 	switch {
 	case len(name) > maxEntryName:
-		return "", bad("the module has a file whose name is longer than %d bytes", maxEntryName)
+		return "", refuse(ErrMalformed, "the module has a file whose name is longer than %d bytes", maxEntryName)
 	case !utf8.ValidString(name) || strings.Contains(name, `\`) || strings.ContainsFunc(name, unicode.IsControl):
-		return "", bad("the module has a file %.200q, whose name not every client can unpack", name)
+		return "", refuse(ErrMalformed, "the module has a file %.200q, whose name not every client can unpack", name)
 	case strings.HasPrefix(name, "/") || slices.Contains(strings.Split(name, "/"), ".."):
-		return "", bad("the module has a file %.200q, which leads out of the package", name)
+		return "", refuse(ErrMalformed, "the module has a file %.200q, which leads out of the package", name)
 	}
 	name = path.Clean(name)
 	if strings.Count(name, "/") > maxModuleDepth {
-		return "", bad("the module has a file that is deeper than %d folders", maxModuleDepth)
+		return "", refuse(ErrMalformed, "the module has a file that is deeper than %d folders", maxModuleDepth)
 	}
 	for segment := range strings.SplitSeq(name, "/") {
 		if len(segment) > maxSegment {
-			return "", bad("the module has a file whose name is longer than %d bytes", maxSegment)
+			return "", refuse(ErrMalformed, "the module has a file whose name is longer than %d bytes", maxSegment)
 		}
 	}
 	return name, nil
@@ -226,7 +226,7 @@ func (u *unpacker) place(name string, kind entryKind) (string, error) {
 	}
 	switch {
 	case top != u.top || !nested && kind != folderEntry:
-		return "", bad("the origin says that the module's archive has one folder at its root, and there is more")
+		return "", refuse(ErrMalformed, "the origin says that the module's archive has one folder at its root, and there is more")
 	case !nested:
 		return ".", nil
 	}
@@ -263,9 +263,9 @@ func (u *unpacker) note(name string, kind entryKind) error {
 	have, known := u.entries[folded]
 	switch {
 	case known && have.name != name:
-		return bad("the module has %.200q and %.200q, which are one file on many disks", have.name, name)
+		return refuse(ErrMalformed, "the module has %.200q and %.200q, which are one file on many disks", have.name, name)
 	case known && (have.kind != kind || kind == linkEntry):
-		return bad("the module has %.200q twice", name)
+		return refuse(ErrMalformed, "the module has %.200q twice", name)
 	case known:
 		return nil
 	}
@@ -282,7 +282,7 @@ func (u *unpacker) addFile(name string, mode fs.FileMode, content io.Reader) err
 		return err
 	}
 	if name == "." {
-		return bad("the module has a file without a name")
+		return refuse(ErrMalformed, "the module has a file without a name")
 	}
 	permissions := fs.FileMode(0o644)
 	if mode&0o111 != 0 {
@@ -309,7 +309,7 @@ func (u *unpacker) addCopy(name, target string) error {
 		return err
 	}
 	if have, known := u.entries[strings.ToLower(target)]; !known || have != (entry{target, fileEntry}) {
-		return bad("the module has a link %.200q to a file that is not before it", name)
+		return refuse(ErrMalformed, "the module has a link %.200q to a file that is not before it", name)
 	}
 	f, err := u.root.Open(target)
 	if err != nil {
@@ -330,14 +330,14 @@ func (u *unpacker) addCopy(name, target string) error {
 // whether the link is needed.
 func (u *unpacker) addLink(name, target string) error {
 	if target == "" || len(target) > maxEntryName || strings.ContainsRune(target, 0) {
-		return bad("the module has a link %.200q that leads nowhere", name)
+		return refuse(ErrMalformed, "the module has a link %.200q that leads nowhere", name)
 	}
 	name, err := u.add(name, linkEntry)
 	if err != nil {
 		return err
 	}
 	if name == "." {
-		return bad("the module has a file without a name")
+		return refuse(ErrMalformed, "the module has a file without a name")
 	}
 	u.links = append(u.links, symlink{name, target})
 	return nil
