@@ -43,6 +43,7 @@ var unexplained = []string{
 	// Parts of other sentences.
 	"SYSTEM (such as aws, or any)", "… in 30 days, last on …", "its version, such as 1.0.0", "such file of …", "This page in …", "module service's URL",
 	"that is not the address of …", "a provider: use NAMESPACE/TYPE", "a module: use NAMESPACE/NAME/SYSTEM",
+	"the repository does not exist",
 	"package of the module", "documentation of the release", "refused these credentials", "…: …, at …", "is a directory",
 	"reading the folders of …: …", "opening the folder: …",
 

@@ -176,7 +176,9 @@ func (g *gitRelay) pass(w http.ResponseWriter, r *http.Request, repository int, 
 		answer, err = g.client.send(ctx, g.client.packages.http, service.method, location{&u, base.trust}, h, body, header)
 		return err
 	}); err != nil {
-		return g.client.gitRefusal(err, base)
+		// Code hosts do not distinguish repositories that need credentials from missing ones.
+		const missing = "the repository does not exist"
+		return g.client.advised(err, base, missing, missing+", or it needs another token: configure that for this host")
 	}
 	defer answer.Body.Close()
 	if answer.Header.Get("Content-Type") != service.answer {
@@ -191,26 +193,6 @@ func (g *gitRelay) pass(w http.ResponseWriter, r *http.Request, repository int, 
 	}
 	w.Header().Set("Content-Type", service.answer)
 	return g.stream(ctx, w, answer, limit, stalled)
-}
-
-// gitRefusal says what to do about a repository that needs credentials. Code hosts do
-// not distinguish such repositories from missing ones.
-func (c *Client) gitRefusal(err error, repository location) error {
-	f, is := errors.AsType[*Failure](err)
-	if !is || f.Kind != ErrRefused {
-		return err
-	}
-	changed := *f
-	h, _ := c.credentials(repository)
-	switch {
-	case h.Token != "":
-		changed.Detail = "the repository does not exist, or it needs another token: configure that for this host"
-	case c.withholds(repository):
-		changed.Detail = "the repository does not exist, or it needs the credentials of this host, which are not for it: " + useOfCredentials
-	default:
-		changed.Detail = "the repository does not exist, or it needs a token: configure one for this host"
-	}
-	return &changed
 }
 
 // moved remembers the location to which the first request for a repository was

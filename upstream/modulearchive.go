@@ -23,7 +23,7 @@ func (c *Client) fetchArchive(ctx context.Context, s ModuleSource, into string) 
 	d := c.newDownload(s.location(), f, c.maxModule)
 	d.host, _ = c.credentials(s.location())
 	if err := d.run(ctx); err != nil {
-		return content, c.archiveRefused(brokenLink(err, "module"), s.location())
+		return content, c.advised(brokenLink(err, "module"), s.location(), "the origin's link to it may have expired", "configure another token for this host")
 	}
 	digest := d.digest()
 	if s.SHA256 != (wire.SHA256{}) && digest.SHA256 != s.SHA256 {
@@ -43,25 +43,6 @@ func (c *Client) fetchArchive(ctx context.Context, s ModuleSource, into string) 
 		return content, asModuleFailure(ctx, s.URL, err)
 	}
 	return ModuleContent{Commit: u.commit, SHA256: digest.SHA256}, nil
-}
-
-// archiveRefused says what to do about a link to which access is refused.
-func (c *Client) archiveRefused(err error, l location) error {
-	f, is := errors.AsType[*Failure](err)
-	if !is || f.Kind != ErrRefused {
-		return err
-	}
-	changed := *f
-	h, _ := c.credentials(l)
-	switch {
-	case h.Token != "":
-		changed.Detail = "configure another token for this host"
-	case c.withholds(l):
-		changed.Detail = "the origin's link to it may have expired, or it needs the credentials of this host, which are not for it: " + useOfCredentials
-	default:
-		changed.Detail = "the origin's link to it may have expired, or it needs a token: configure one for this host"
-	}
-	return &changed
 }
 
 // asModuleFailure returns the failure of a module with bad files. Errors of the disk

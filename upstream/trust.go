@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 )
@@ -50,6 +51,26 @@ func (c *Client) withholds(l location) bool {
 
 // useOfCredentials says for which locations credentials are used.
 const useOfCredentials = "they are for what the registry itself names, and with allow for submodules of what is allowed"
+
+// advised says what to do about a location to which access is refused: what else may be the reason than
+// missing credentials, and what to do if it has got some.
+func (c *Client) advised(err error, l location, perhaps, withCredentials string) error {
+	f, is := errors.AsType[*Failure](err)
+	if !is || f.Kind != ErrRefused {
+		return err
+	}
+	changed := *f
+	h, _ := c.credentials(l)
+	switch {
+	case h.Token != "":
+		changed.Detail = withCredentials
+	case c.withholds(l):
+		changed.Detail = perhaps + ", or it needs the credentials of this host, which are not for it: " + useOfCredentials
+	default:
+		changed.Detail = perhaps + ", or it needs a token: configure one for this host"
+	}
+	return &changed
+}
 
 // named returns the trust in a location that an answer from another location names.
 // Only the answers of the origin itself may name other hosts. The caller checks this.
