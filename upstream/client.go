@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -233,12 +234,12 @@ type answer struct {
 // ask reads a whole answer. The origin's timeout starts when the request gets its slot.
 func (c *Client) ask(ctx context.Context, l location, limit int64) (a answer, err error) {
 	u := l.url
-	release, ok, err := c.documents.slots.take(ctx)
+	release, err := c.documents.slots.take(ctx, c.base.Host)
 	switch {
+	case errors.Is(err, ErrBusy):
+		return a, err
 	case err != nil:
 		return a, transportFailure(ctx, u, err)
-	case !ok:
-		return a, busy(c.base.Host)
 	}
 	defer release()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.origin.Timeout, errTimeout)
@@ -320,9 +321,5 @@ func (c *Client) send(ctx context.Context, client *retryablehttp.Client, method 
 // turns (ForClient). The caller ends the reservation with release. The error is the
 // error of ctx, or a Failure that is ErrBusy if too many requests wait already.
 func (c *Client) ReserveDownload(ctx context.Context) (release func(), err error) {
-	release, ok, err := c.packages.slots.take(ctx)
-	if err == nil && !ok {
-		err = busy(c.origin.Hostname.ForDisplay())
-	}
-	return release, err
+	return c.packages.slots.take(ctx, c.origin.Hostname.ForDisplay())
 }

@@ -166,11 +166,7 @@ func (c *Client) ReserveModule(ctx context.Context, s ModuleSource) (release fun
 	if !s.Git || !git.Available() {
 		return c.ReserveDownload(ctx)
 	}
-	release, ok, err := c.repositories.take(ctx)
-	if err == nil && !ok {
-		err = busy(s.URL.Host)
-	}
-	return release, err
+	return c.repositories.take(ctx, s.URL.Host)
 }
 
 // FetchModule writes the files of a module to a folder on the local disk, which exists

@@ -158,9 +158,10 @@ func newSlots(n int) *slots {
 	return &slots{size: n, queues: make(map[string]*queue)}
 }
 
-// take waits for a slot as long as ctx lasts. ok is false, without an error, if too
-// many waiters are queued already.
-func (s *slots) take(ctx context.Context) (release func(), ok bool, err error) {
+// take waits for a slot as long as ctx lasts. The error is the cause of its end, or a Failure of the
+// host that is ErrBusy if too many waiters are queued already.
+func (s *slots) take(ctx context.Context, host string) (release func(), err error) {
+	busy := &Failure{Host: host, Kind: ErrUnavailable, Detail: "too much of it is waited for already: try again later", Cause: ErrBusy}
 	clients, shared := ctx.Value(clientsKey{}).(*Clients)
 	if !shared {
 		clients = NewClients(ctx)
@@ -168,18 +169,18 @@ func (s *slots) take(ctx context.Context) (release func(), ok bool, err error) {
 	w := &waiter{ended: make(chan struct{})}
 	defer clients.done()
 	if !clients.wait(s, w) {
-		return nil, false, nil
+		return nil, busy
 	}
 	select {
 	case <-w.ended:
 	case <-ctx.Done():
 		s.giveUp(w)
-		return nil, false, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	}
 	if w.refused {
-		return nil, false, nil
+		return nil, busy
 	}
-	return sync.OnceFunc(func() { s.release(w) }), true, nil
+	return sync.OnceFunc(func() { s.release(w) }), nil
 }
 
 // enqueue adds a waiter to the queues of clients. If there are too many waiters, the
@@ -306,9 +307,4 @@ func (s *slots) releaseLocked(w *waiter) {
 	w.queue.taken--
 	s.tidy(w.queue)
 	s.grant()
-}
-
-// busy returns the failure of a request that would wait behind too many others.
-func busy(host string) *Failure {
-	return &Failure{Host: host, Kind: ErrUnavailable, Detail: "too much of it is waited for already: try again later", Cause: ErrBusy}
 }
