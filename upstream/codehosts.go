@@ -58,42 +58,31 @@ func (c *Client) Repository(text, folder string) (ModuleSource, error) {
 // Tags lists the tags of a repository, by name, in one request. Temporary files are in a folder of the
 // caller until Tags returns. The error is a Failure, or of the disk.
 func (c *Client) Tags(ctx context.Context, s ModuleSource, scratch string) (tags []Tag, err error) {
-	if !git.Available() {
-		return nil, fail(s.URL, ErrUnavailable, "the registry has no git: install it on its server")
-	}
 	release, err := c.ReserveModule(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	err = c.withGit(ctx, s, scratch, maxTagsTime, func(ctx context.Context, f *gitFetch) error {
-		at, _ := f.relay.add(s.location())
-		tags, err = git.ListTags(ctx, git.Source{URL: at, Name: s.URL.Host, Header: f.relay.header()}, filepath.Join(f.scratch, "tags"))
+		from, _ := f.from(s)
+		tags, err = git.ListTags(ctx, from, filepath.Join(f.scratch, "tags"))
 		return err
 	})
 	return tags, err
 }
 
 // A Checkout is a commit that was fetched once for several modules in it.
-type Checkout struct {
-	files    *git.Checkout
-	received int64 // bytes
-}
-
-// Size returns about how many bytes the checkout takes on the disk.
-func (k *Checkout) Size() int64 { return k.received }
+type Checkout = git.Checkout
 
 // FetchCommit fetches the whole commit of a source into a folder of the caller, which is empty. The
 // caller removes the folder when the checkout is no longer used, or after an error. The caller has
 // reserved a slot (ReserveModule).
 func (c *Client) FetchCommit(ctx context.Context, s ModuleSource, into string) (k *Checkout, err error) {
-	if !git.Available() {
-		return nil, fail(s.URL, ErrUnavailable, "the registry has no git: install it on its server")
-	}
 	err = c.withGit(ctx, s, into, maxGitTime, func(ctx context.Context, f *gitFetch) error {
-		at, _ := f.relay.add(s.location())
-		files, err := git.FetchAll(ctx, git.Source{URL: at, Name: s.URL.Host, Ref: s.Ref, Header: f.relay.header()}, filepath.Join(into, "commit"))
-		k = &Checkout{files, f.relay.received()}
+		from, _ := f.from(s)
+		if k, err = git.FetchAll(ctx, from, filepath.Join(into, "commit")); err == nil {
+			k.Size = f.relay.received()
+		}
 		return err
 	})
 	return k, err

@@ -42,6 +42,9 @@ func (c *Client) fetchGit(ctx context.Context, s ModuleSource, into string) (com
 // withGit has a function read the repository of a source by git, for at most a time. After a crash,
 // git's files are removed together with the folder in which they are.
 func (c *Client) withGit(ctx context.Context, s ModuleSource, in string, limit time.Duration, read func(context.Context, *gitFetch) error) (err error) {
+	if !git.Available() {
+		return fail(s.URL, ErrUnavailable, "the registry has no git: install it on its server")
+	}
 	scratch, err := os.MkdirTemp(in, ".git-*")
 	if err != nil {
 		return fmt.Errorf("fetching a module: %w", err)
@@ -101,7 +104,7 @@ func (f *gitFetch) write(ctx context.Context, s ModuleSource, into string) (comm
 // received returns how many bytes have been received for what the module needs.
 func (f *gitFetch) received() int64 {
 	if f.source.checkout != nil {
-		return f.source.checkout.received + f.relay.received()
+		return f.source.checkout.Size + f.relay.received()
 	}
 	return f.relay.received()
 }
@@ -113,13 +116,15 @@ func (f *gitFetch) close() {
 	f.relay.close()
 }
 
+// from returns what git fetches for a source, and its number in the relay.
+func (f *gitFetch) from(s ModuleSource) (from git.Source, number int) {
+	at, number := f.relay.add(s.location())
+	return git.Source{URL: at, Name: s.URL.Host, Ref: s.Ref, From: s.checkout, Header: f.relay.header()}, number
+}
+
 // commit fetches the commit of a source, with the names of its files.
 func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, error) {
-	at, number := f.relay.add(s.location())
-	from := git.Source{URL: at, Name: s.URL.Host, Ref: s.Ref, Header: f.relay.header()}
-	if s.checkout != nil {
-		from.From = s.checkout.files
-	}
+	from, number := f.from(s)
 	f.asked = s.URL
 	repository, id, err := git.Fetch(ctx, from, filepath.Join(f.scratch, strconv.Itoa(len(f.fetched))))
 	if err != nil {

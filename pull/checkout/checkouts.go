@@ -58,7 +58,6 @@ type oneModule struct {
 type checkout struct {
 	*upstream.Checkout
 	folder *scratch.Folder
-	size   int64 // bytes
 	users  int
 	used   time.Time   // when the last user has left
 	idle   *time.Timer // removes it
@@ -125,7 +124,7 @@ func (c *Checkouts) fetch(ctx context.Context, from *upstream.Client, s upstream
 		}
 		return err
 	}
-	c.keep(commit, &checkout{Checkout: files, folder: in, size: files.Size(), users: 1})
+	c.keep(commit, &checkout{Checkout: files, folder: in, users: 1})
 	return nil
 }
 
@@ -183,7 +182,7 @@ func (c *Checkouts) dropOldest() {
 			if k.users > 0 {
 				continue
 			}
-			size += k.size
+			size += k.Size
 			if idle++; oldest == "" || k.used.Before(c.kept[oldest].used) {
 				oldest = commit
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/scratch"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 // Commits that are not in use take little of the disk, whatever repositories people name.
@@ -28,7 +29,7 @@ func TestFewCommitsAreKept(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c.keep(commit, &checkout{folder: in, size: test.sizes[commit], users: 1})
+				c.keep(commit, &checkout{Checkout: &upstream.Checkout{Size: test.sizes[commit]}, folder: in, users: 1})
 			}
 			if got := strings.Join(slices.Sorted(maps.Keys(c.kept)), " "); got != test.want {
 				t.Errorf("kept are %s", got)

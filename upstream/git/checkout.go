@@ -8,7 +8,12 @@ import (
 
 // A Checkout is a folder with a commit of a source and the contents of its files, but for large ones.
 // Fetch takes from it what it has (Source.From). It may be read by several at a time.
-type Checkout struct{ commit, format, objects string }
+type Checkout struct {
+	// Size is about how many bytes it takes on the disk, as far as its owner knows.
+	Size int64
+
+	commit, format, objects string
+}
 
 // allButLarge is the option to fetch the contents of all files but those that no module has. Each of
 // these is fetched when it is needed after all.
