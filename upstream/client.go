@@ -35,7 +35,6 @@ type Client struct {
 	documents *connections
 	packages  *connections
 
-	connect      connector
 	repositories *slots // of git
 
 	maxPackage, maxModule, maxRepository, maxRefs, maxUnpacked int64 // bytes
@@ -115,7 +114,6 @@ func newClient(o Origin, g guard, n Network) *Client {
 		maxModule:     maxModule,
 		maxRefs:       maxRefs,
 		maxUnpacked:   maxUnpacked,
-		connect:       n.Connect,
 		repositories:  newSlots(maxRepositories),
 		maxRepository: maxRepository,
 	}

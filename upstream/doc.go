@@ -1,5 +1,5 @@
 // Package upstream implements the client of one origin: a registry of providers and
-// modules, or a network mirror. Package fill stores the fetched files in a tree.
+// modules, or a network mirror. Package pull stores the fetched files in a tree.
 //
 // # What is trusted
 //

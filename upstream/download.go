@@ -164,7 +164,7 @@ func (d *download) stream(parent context.Context) error {
 			return err
 		}
 		switch {
-		case failed != nil && ctx.Err() != nil: // also at a proper end: see Client.read
+		case failed != nil && ctx.Err() != nil: // also at a proper end: see Client.ask
 			return transportFailure(ctx, answer.Request.URL, failed)
 		case failed == io.EOF && d.skip == 0 && (d.size < 0 || d.received == d.size):
 			return nil
