@@ -2,10 +2,7 @@ package lockfile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
@@ -74,24 +71,7 @@ func parseModuleSource(source string, tofu bool) (a address.Address, folder stri
 // Select returns the newest of the offered versions that the call allows. It ignores
 // versions that clients do not accept.
 func (c ModuleCall) Select(offered []string) (string, error) {
-	var versions []*version.Version
-	for _, text := range offered {
-		if v, err := address.ParseModuleVersion(text); err == nil {
-			versions = append(versions, v)
-		}
-	}
-	if len(versions) == 0 {
-		return "", fmt.Errorf("no version of %s is on offer", c.Address)
-	}
-	address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
-	if i := slices.IndexFunc(versions, c.constraints.Allow); i >= 0 {
-		return versions[i].String(), nil
-	}
-	required := c.constraints.String()
-	if required == "" { // all versions are pre-releases
-		required = "any release"
-	}
-	return "", fmt.Errorf("no version of %s is %s, as %s asks for: the newest on offer is %s", c.Address, required, strings.Join(c.From, " and "), versions[0])
+	return selectVersion(c.Address, offered, address.ParseModuleVersion, c.constraints, c.From)
 }
 
 // Allow reports whether the call allows a version.

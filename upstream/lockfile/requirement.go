@@ -3,6 +3,7 @@ package lockfile
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	version "github.com/hashicorp/go-version"
@@ -97,21 +98,30 @@ func isBuiltIn(a address.Address) bool {
 // Select returns the newest of the offered versions that meets the constraints. It
 // ignores versions that clients do not accept.
 func (r Requirement) Select(offered []string) (string, error) {
+	return selectVersion(r.Address, offered, address.ParseProviderVersion, r.constraints, r.From)
+}
+
+// constraints of a provider or of a module.
+type constraints interface {
+	fmt.Stringer
+	Allow(*version.Version) bool
+}
+
+// selectVersion selects a version of a provider or module, as those at from ask for it.
+func selectVersion(a address.Address, offered []string, parse func(string) (*version.Version, error), required constraints, from []string) (string, error) {
 	var versions []*version.Version
 	for _, text := range offered {
-		if v, err := address.ParseProviderVersion(text); err == nil {
+		if v, err := parse(text); err == nil {
 			versions = append(versions, v)
 		}
 	}
 	if len(versions) == 0 {
-		return "", fmt.Errorf("no version of %s is on offer", r.Address)
+		return "", fmt.Errorf("no version of %s is on offer", a)
 	}
 	address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
-	for _, v := range versions {
-		if r.constraints.Allow(v) {
-			return v.String(), nil
-		}
+	if i := slices.IndexFunc(versions, required.Allow); i >= 0 {
+		return versions[i].String(), nil
 	}
-	required := cmp.Or(r.constraints.String(), "any release") // all versions are pre-releases
-	return "", fmt.Errorf("no version of %s is %s, as %s asks for: the newest on offer is %s", r.Address, required, strings.Join(r.From, " and "), versions[0])
+	asked := cmp.Or(required.String(), "any release") // all versions are pre-releases
+	return "", fmt.Errorf("no version of %s is %s, as %s asks for: the newest on offer is %s", a, asked, strings.Join(from, " and "), versions[0])
 }
