@@ -1,16 +1,12 @@
 package pull_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -474,65 +470,6 @@ func TestReadOnlyFiller(t *testing.T) {
 		t.Errorf("the package was fetched %d times", n)
 	}
 }
-
-// zipWith returns a package with a further file.
-func zipWith(name string) string {
-	return indextest.Zip("terraform-provider-demo", "hello", name, "hello")
-}
-
-// wrongCRC returns a package whose directory has a wrong checksum.
-func wrongCRC() string {
-	content := []byte(indextest.Zip("terraform-provider-demo", noise(1000)))
-	directory := bytes.LastIndex(content, []byte("PK\x01\x02"))
-	content[directory+16] ^= 0xff
-	return string(content)
-}
-
-// bomb returns a package whose directory lists the same bytes many times.
-func bomb() string {
-	content := indextest.Zip("terraform-provider-demo", strings.Repeat("\x00", 10<<20))
-	end := len(content) - 22
-	start := int(binary.LittleEndian.Uint32([]byte(content[end+16:])))
-	const times = 1000
-	out := []byte(content[:start] + strings.Repeat(content[start:end], times) + content[end:])
-	e := out[len(out)-22:]
-	binary.LittleEndian.PutUint16(e[8:], times)
-	binary.LittleEndian.PutUint16(e[10:], times)
-	binary.LittleEndian.PutUint32(e[12:], uint32(times*(end-start)))
-	return string(out)
-}
-
-// zip64Directory returns the end of a zip64 with this number of entries in it.
-func zip64Directory(entries uint64) string {
-	var b bytes.Buffer
-	for _, v := range []any{
-		[]byte("PK\x06\x06"), uint64(44), uint16(45), uint16(45), uint32(0), uint32(0), entries, entries, uint64(0), uint64(0),
-		[]byte("PK\x06\x07"), uint32(0), uint64(0), uint32(1),
-		[]byte("PK\x05\x06"), uint16(0), uint16(0), uint16(0xffff), uint16(0xffff), uint32(0), uint32(0xffffffff), uint16(0),
-	} {
-		binary.Write(&b, binary.LittleEndian, v)
-	}
-	return b.String()
-}
-
-var manyEntries = sync.OnceValue(func() string {
-	var b bytes.Buffer
-	w := zip.NewWriter(&b)
-	for i := range 50_001 {
-		name := strconv.Itoa(i)
-		if i == 0 {
-			name = "terraform-provider-demo"
-		}
-		// A compressor for each entry takes minutes with the race detector.
-		if _, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store}); err != nil {
-			panic(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		panic(err)
-	}
-	return b.String()
-})
 
 // The disk begins to sync a package when its last byte is there, and not after the checks.
 func TestPackagesAreSyncedWhileTheyAreChecked(t *testing.T) {

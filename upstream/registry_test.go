@@ -76,7 +76,7 @@ func TestReleaseIsRefused(t *testing.T) {
 		{rule: "a key other than the pinned one", pinned: otherKeys, kind: upstream.ErrBadSignature, says: "key ID"},
 		{rule: "a signature of another document", path: sumsFile, answer: func(s *site) http.HandlerFunc { return s.Edited("darwin", "plan9") }, kind: upstream.ErrBadSignature, says: "the signature does not match"},
 		{rule: "a signature that does not parse", path: sigFile, answer: func(*site) http.HandlerFunc { return body("-----BEGIN PGP SIGNATURE-----") }, kind: upstream.ErrBadSignature},
-		{rule: "a key that does not parse", path: metadata, answer: func(s *site) http.HandlerFunc { return s.Edited("PGP PUBLIC", "PGP ELSE") }, kind: upstream.ErrBadSignature},
+		{rule: "a key that does not parse", path: metadata, answer: func(s *site) http.HandlerFunc { return s.Edited("PGP PUBLIC", "PGP ELSE") }, kind: upstream.ErrBadSignature, says: "its keys cannot be used"},
 		{rule: "a blank line in SHA256SUMS", path: sumsFile, answer: func(s *site) http.HandlerFunc { return s.Edited("\n", "\n\n") }, kind: upstream.ErrMalformed, says: "line 2 of SHA256SUMS is blank"},
 		{rule: "no SHA256SUMS", path: sumsFile, answer: func(*site) http.HandlerFunc { return status(404) }, kind: upstream.ErrMalformed, says: "answered 404: its answer is not usable: the origin links to a SHA256SUMS"},
 		{rule: "no signature", path: sigFile, answer: func(*site) http.HandlerFunc { return status(404) }, kind: upstream.ErrMalformed, says: "links to a signature"},
