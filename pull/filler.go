@@ -139,16 +139,14 @@ type (
 	}
 )
 
-// Limits of memory. A provider's list takes some ten kilobytes, a release less,
-// everything else little. Names that do not exist are remembered separately, so that a
-// flood of them does not evict real ones.
+// Limits of memory. A provider's list takes some ten kilobytes, a release less. Everything else
+// takes little, and has the limit of a cache without any other. Names that do not exist are
+// remembered separately, so that a flood of them does not evict real ones.
 const (
 	maxCatalogs     = 4096
 	maxCatalogBytes = 64 << 20
-	maxUnlisted     = 4096
 	maxReleases     = 1024
 	maxReleaseBytes = 64 << 20
-	maxFiles        = 8192
 )
 
 // New makes a Filler. It sends no requests yet.
@@ -174,19 +172,9 @@ func New(o Options) (*Filler, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Filler{
 		options: o, sources: sources, opener: tree.NewOpener(index.Guarded(o.Open, o.Snapshots)), ctx: ctx, cancel: cancel,
-		catalogs:   cache.Cache[address.Address, *catalog]{MaxEntries: maxCatalogs, MaxBytes: maxCatalogBytes, Size: (*catalog).weigh},
-		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
-		unlisted:   cache.Cache[address.Address, failedList]{MaxEntries: maxUnlisted},
-		releases:   cache.Cache[releaseID, *approved]{MaxEntries: maxReleases, MaxBytes: maxReleaseBytes, Size: (*approved).Weigh},
-		unapproved: failures[releaseID]{cache.Cache[releaseID, error]{MaxEntries: maxFiles}},
-		unextended: failures[releaseID]{cache.Cache[releaseID, error]{MaxEntries: maxFiles}},
-		filled:     cache.Cache[fileID, *Filled]{MaxEntries: maxFiles},
-		unfilled:   failures[fileID]{cache.Cache[fileID, error]{MaxEntries: maxFiles}},
-		modules:    cache.Cache[releaseID, *FilledModule]{MaxEntries: maxFiles},
-		folders:    cache.Cache[releaseID, string]{MaxEntries: maxFiles},
-
-		failing:       cache.Cache[address.Address, failedList]{MaxEntries: maxCatalogs},
-		unpublishable: cache.Cache[string, error]{MaxEntries: maxFiles},
+		catalogs: cache.Cache[address.Address, *catalog]{MaxEntries: maxCatalogs, MaxBytes: maxCatalogBytes, Size: (*catalog).weigh},
+		opening:  openingCatalogs{catalogs: make(map[address.Address]*catalog)},
+		releases: cache.Cache[releaseID, *approved]{MaxEntries: maxReleases, MaxBytes: maxReleaseBytes, Size: (*approved).Weigh},
 	}
 	f.approving.Panicked, f.extending.Panicked, f.filling.Panicked = f.notePanic, f.notePanic, f.notePanic
 	f.reading.Panicked, f.fillingModules.Panicked, f.locating.Panicked = f.notePanic, f.notePanic, f.notePanic

@@ -452,16 +452,14 @@ func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package,
 		return err
 	}
 	files, err := d.keep(f.ctx, k.Release, k.indexed)
-	if err == nil {
-		f.noteKeys(k.Release, before)
+	if err != nil {
+		return err
 	}
-	if err == nil && !files.written(k.Release).lists(p.Name, digest.SHA256) {
-		err = conflict("SHA256SUMS")
+	f.noteKeys(k.Release, before)
+	if !files.written(k.Release).lists(p.Name, digest.SHA256) {
+		return conflict("SHA256SUMS")
 	}
-	if err == nil {
-		err = d.keepAnnounced(k.Release)
-	}
-	return err
+	return d.keepAnnounced(k.Release)
 }
 
 // explain distinguishes an origin that has released a version again from one that sends
