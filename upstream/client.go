@@ -277,7 +277,7 @@ func (c *Client) guarded(ctx context.Context, u *url.URL, request func() error) 
 	if !c.isOriginHost(u) {
 		return request()
 	}
-	return c.breakers.breaker(u).run(ctx, u.Host, request)
+	return c.breakers.run(ctx, u, request)
 }
 
 // open requests a location, with retries. The caller closes the body of a successful

@@ -306,37 +306,16 @@ func retryAfter(answer *http.Response) time.Duration {
 	return wait
 }
 
-// A breaker prevents a host of an origin that is down from costing every client a timeout. While
-// it is open, requests fail at once. Then one request is sent as a test.
-type breaker struct {
-	circuit *gobreaker.CircuitBreaker[struct{}]
-}
-
-func newBreaker(name string) breaker {
-	return breaker{gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Name:        name,
-		Timeout:     breakerPause,
-		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= failuresInARow },
-		// An origin that refuses a request is up.
-		IsSuccessful: func(err error) bool {
-			return !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrTimeout)
-		},
-		// A caller who cancels says nothing about the origin.
-		IsExcluded: func(err error) bool {
-			return errors.Is(err, errOptional) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
-		},
-	})}
-}
-
-// breakers are the breakers of the few hosts of an origin: its services may be on different ones, of which
-// one is down and the others are not. The zero value is ready for use.
+// breakers prevent a host of an origin that is down from costing every client a timeout. While the breaker
+// of a host is open, requests fail at once. Then one request is sent as a test. The services of an origin may
+// be on a few hosts, of which one is down and the others are not. The zero value is ready for use.
 type breakers struct {
 	mutex sync.Mutex
-	hosts map[string]breaker // by name and port
+	hosts map[string]*gobreaker.CircuitBreaker[struct{}] // by name and port
 }
 
-// breaker returns the breaker of a URL's host.
-func (b *breakers) breaker(u *url.URL) breaker {
+// of returns the breaker of a URL's host.
+func (b *breakers) of(u *url.URL) *gobreaker.CircuitBreaker[struct{}] {
 	host := net.JoinHostPort(bareHost(u.Hostname()), port(u))
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -344,9 +323,19 @@ func (b *breakers) breaker(u *url.URL) breaker {
 		return known
 	}
 	if b.hosts == nil {
-		b.hosts = make(map[string]breaker)
+		b.hosts = make(map[string]*gobreaker.CircuitBreaker[struct{}])
 	}
-	b.hosts[host] = newBreaker(host)
+	b.hosts[host] = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:        host,
+		Timeout:     breakerPause,
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= failuresInARow },
+		// An origin that refuses a request is up.
+		IsSuccessful: func(err error) bool { return !IsKind(err, ErrUnavailable, ErrTimeout) },
+		// A caller who cancels says nothing about the origin.
+		IsExcluded: func(err error) bool {
+			return IsKind(err, errOptional, context.Canceled, context.DeadlineExceeded)
+		},
+	})
 	return b.hosts[host]
 }
 
@@ -361,10 +350,10 @@ func optional(ctx context.Context) context.Context {
 // errOptional replaces the failure of an optional request.
 var errOptional = errors.New("an optional request failed")
 
-// run sends a request, unless the breaker is open.
-func (b breaker) run(ctx context.Context, host string, request func() error) error {
+// run sends a request to a URL, unless the breaker of its host is open.
+func (b *breakers) run(ctx context.Context, u *url.URL, request func() error) error {
 	var failed error
-	_, err := b.circuit.Execute(func() (struct{}, error) {
+	_, err := b.of(u).Execute(func() (struct{}, error) {
 		failed = request()
 		if failed != nil && ctx.Value(optionalKey{}) != nil {
 			return struct{}{}, errOptional
@@ -378,7 +367,7 @@ func (b breaker) run(ctx context.Context, host string, request func() error) err
 	if !isTested && !errors.Is(err, gobreaker.ErrOpenState) {
 		return err
 	}
-	refused := &Failure{Host: host, Kind: ErrUnavailable, Detail: "it has failed several times in a row and gets no requests for a while"}
+	refused := &Failure{Host: u.Host, Kind: ErrUnavailable, Detail: "it has failed several times in a row and gets no requests for a while"}
 	if isTested {
 		refused.Cause = ErrTested
 	}
