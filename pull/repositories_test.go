@@ -411,10 +411,10 @@ func TestModulesShareTheListOfTheirRepository(t *testing.T) {
 	}
 }
 
-// A commit with forty modules is fetched once, with the tags of all of them on it.
+// A commit with a dozen modules is fetched once, with the tags of all of them on it.
 func TestModulesShareTheirCommit(t *testing.T) {
 	c := connect(t, `folder = "m0"`)
-	modules := make([]address.Address, 40)
+	modules := make([]address.Address, 12)
 	for i := range modules {
 		c.repository.Write(fmt.Sprintf("m%d/main.tf", i), fmt.Sprintf("# %d\nmodule \"a\" {\n  source = \"../shared\"\n}\n", i))
 		modules[i] = address.Address{Namespace: "acme", Name: fmt.Sprintf("m%d", i), System: "aws"}
