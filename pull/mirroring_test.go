@@ -150,6 +150,14 @@ func inMemory(t testing.TB, c *upstream.Client, policy pull.Policy, folders *ind
 	return m.start(t, c, pull.Options{Sources: sourceOf(c, policy), Open: folders.Open})
 }
 
+// fillBefore fills a file of a tree in memory by an instance that has ended since.
+func fillBefore(t testing.TB, c *upstream.Client, folders *indextest.Tree, name string) {
+	t.Helper()
+	m := inMemory(t, c, pull.Policy{}, folders)
+	m.fill(t, name)
+	m.Close()
+}
+
 func sourceOf(c *upstream.Client, policy pull.Policy) map[svchost.Hostname]pull.Source {
 	return map[svchost.Hostname]pull.Source{host: {Client: c, Policy: policy}}
 }

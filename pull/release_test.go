@@ -163,9 +163,7 @@ func TestAPlatformThatIsRequested(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 		folders := indextest.New(t)
-		before := inMemory(t, c, pull.Policy{}, folders)
-		before.fill(t, zipFor("linux_amd64"))
-		before.Close()
+		fillBefore(t, c, folders, zipFor("linux_amd64"))
 		m := inMemory(t, c, pull.Policy{}, folders) // knows only the tree
 		defer m.Close()
 		g.Fault(metadata, status(501))
@@ -191,9 +189,7 @@ func TestAPlatformThatIsRequestedBeforeItIsAdded(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 		folders := indextest.New(t)
-		before := inMemory(t, c, pull.Policy{}, folders)
-		before.fill(t, zipFor("linux_amd64"))
-		before.Close()
+		fillBefore(t, c, folders, zipFor("linux_amd64"))
 		m := inMemory(t, c, pull.Policy{VersionsTTL: time.Minute}, folders)
 		defer m.Close()
 		early := func() int {
@@ -258,9 +254,7 @@ func TestAdditionsThatAreWrittenOtherwise(t *testing.T) {
 			g := newGrowing(t, "linux_amd64")
 			g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 				folders := indextest.New(t)
-				before := inMemory(t, c, pull.Policy{}, folders)
-				before.fill(t, zipFor("linux_amd64"))
-				before.Close()
+				fillBefore(t, c, folders, zipFor("linux_amd64"))
 				change(t, g)
 				g.grow(t, "darwin_arm64")
 				m := inMemory(t, c, pull.Policy{}, folders)
@@ -311,9 +305,7 @@ func TestAdditionsThatAreRefused(t *testing.T) {
 			g := newGrowing(t, "linux_amd64")
 			g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 				folders := indextest.New(t)
-				before := inMemory(t, c, pull.Policy{}, folders)
-				before.fill(t, zipFor("linux_amd64"))
-				before.Close()
+				fillBefore(t, c, folders, zipFor("linux_amd64"))
 				test.change(t, g, folders)
 				g.grow(t, "darwin_arm64")
 				m := inMemory(t, c, pull.Policy{}, folders)
@@ -365,9 +357,7 @@ func TestAMirrorThatHangsHasNoAdditions(t *testing.T) {
 	g.InBubble(t, upstream.Origin{Mirror: mirrorBase}, func(t *testing.T, c *upstream.Client) {
 		folders := indextest.New(t)
 		folders.Keys(host+"/acme", g.publisher)
-		before := inMemory(t, c, pull.Policy{}, folders)
-		before.fill(t, zipFor("linux_amd64"))
-		before.Close()
+		fillBefore(t, c, folders, zipFor("linux_amd64"))
 		m := inMemory(t, c, pull.Policy{}, folders)
 		defer m.Close()
 		m.Versions(background(), demo)
@@ -565,9 +555,7 @@ func TestAdditionsThatCouldNotBeAskedFor(t *testing.T) {
 			g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 				into := indextest.New(t)
 				into.Keys(host+"/acme", g.publisher)
-				before := inMemory(t, c, pull.Policy{}, into)
-				before.fill(t, zipFor("linux_amd64"))
-				before.Close()
+				fillBefore(t, c, into, zipFor("linux_amd64"))
 				g.grow(t, "darwin_arm64")
 				m := inMemory(t, c, pull.Policy{}, into)
 				defer m.Close()

@@ -78,6 +78,15 @@ func (c *connected) git(t *testing.T) registryhcl.Git {
 	return *m.Git
 }
 
+// another returns another instance over the tree, which knows nothing yet.
+func (c *connected) another(t *testing.T) *connected {
+	t.Helper()
+	other := *c
+	other.mirroring = &mirroring{Tree: c.Tree, root: c.root}
+	other.restart(t)
+	return &other
+}
+
 // restart replaces the Filler by one that knows nothing yet.
 func (c *connected) restart(t *testing.T) {
 	t.Helper()
@@ -708,9 +717,7 @@ func TestVersionsThatAreFetchedDuringAListing(t *testing.T) {
 	c.repository.Commit("v1.0.0")
 	end := c.beginListing(t)
 	c.repository.Commit("v1.1.0")
-	other := *c
-	other.mirroring = &mirroring{Tree: c.Tree, root: c.root}
-	other.restart(t)
+	other := c.another(t)
 	other.fillVersion(t, "1.1.0")
 	source := hostedFolder + ".1.1.0.source.json"
 	record := c.Read(source)
@@ -753,9 +760,7 @@ func TestInstancesShareWhatAWebhookHasBrought(t *testing.T) {
 	c.repository.Write("main.tf", "")
 	c.repository.Commit("v1.0.0")
 	c.list(t)
-	told := *c
-	told.mirroring = &mirroring{Tree: c.Tree, root: c.root}
-	told.restart(t)
+	told := c.another(t)
 	told.list(t)
 	asked := c.host.Asked()
 	c.repository.Commit("v1.1.0")
@@ -780,9 +785,7 @@ func TestInstancesFetchWhatOthersHaveListed(t *testing.T) {
 	c.repository.Write("main.tf", "")
 	c.repository.Commit("v1.0.0")
 	c.list(t)
-	told := *c
-	told.mirroring = &mirroring{Tree: c.Tree, root: c.root}
-	told.restart(t)
+	told := c.another(t)
 	c.repository.Commit("v1.1.0")
 	if err := told.Renew(background(), hosted, time.Now(), true); err != nil {
 		t.Fatal(err)

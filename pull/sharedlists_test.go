@@ -73,9 +73,7 @@ func TestHostedVersionsThatAnotherInstanceHasListed(t *testing.T) {
 			c.repository.Write("main.tf", "")
 			c.repository.Commit("v1.0.0")
 			c.list(t)
-			told := *c
-			told.mirroring = &mirroring{Tree: c.Tree, root: c.root}
-			told.restart(t)
+			told := c.another(t)
 			c.list(t)
 			if early {
 				if _, err := c.FillModule(background(), hosted, "1.1.0", nil); !errors.Is(err, pull.ErrUnlisted) {
