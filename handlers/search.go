@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"iter"
+	"math"
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -13,7 +14,11 @@ import (
 // A Search has what the user may see of the results of a search.
 type Search struct {
 	// Similar reports that nothing has the words of the query: the results have similar ones.
-	Similar bool
+	// Partial reports that nothing has all of these either: the results lack some.
+	Similar, Partial bool
+
+	// DocsUnread reports that documentation is missing that has not been read yet.
+	DocsUnread bool
 
 	Modules, Providers FoundList
 
@@ -34,6 +39,9 @@ type FoundList struct {
 
 // Len returns the number of results.
 func (f FoundList) Len() int { return f.results.Len() }
+
+// Best says how good the first result is. The lowest of several lists is the best.
+func (f FoundList) Best() int { return f.results.Best() }
 
 // Item returns one result. Of a page of documentation, page is its place among the Titles of the
 // provider.
@@ -73,32 +81,82 @@ func (v *View) ParseQuery(text string) catalog.Query {
 }
 
 // Search searches the modules and providers that the user may see, and the documentation of
-// these providers. If nothing is found, it searches for similar words. Of each kind it returns so
-// many results at most; 0: all.
+// these providers. If nothing is found, it searches for similar words, and then for most of these. Of
+// each kind it returns so many results at most; 0: all. Whoever wants only the first is still typing, and
+// gets nothing that lacks words.
 func (v *View) Search(q catalog.Query, most int) (s Search, err error) {
 	l, err := v.listing()
 	if err != nil || q.IsEmpty() {
 		return s, err
 	}
 	ctx := v.request.Context()
-	for _, similar := range []bool{false, true} {
-		if s = (Search{Similar: similar}); similar {
-			q = q.Loosen()
+	if s, err = l.search(ctx, q, most); err != nil {
+		return Search{}, err
+	}
+	// The words of an address that is not here may be anywhere.
+	if isWeak := q.Named != nil && s.best() > 0; isWeak || s.best() == nowhere {
+		loose := q.Loosen()
+		if most == 0 {
+			loose = loose.Relax()
 		}
-		if s.Modules, _, err = l.modules.search(ctx, q, anything, most); err != nil {
+		found, err := l.search(ctx, loose, most)
+		if err != nil {
 			return Search{}, err
 		}
-		if s.Providers, s.Pages, err = l.providers.search(ctx, q, anything, most); err != nil {
-			return Search{}, err
-		}
-		if s.Pages.isNamed {
-			s.Modules = FoundList{} // the URL of that page was pasted
-		}
-		if s.Modules.Len()+s.Providers.Len()+s.Pages.Len() > 0 {
-			return s, nil
+		if found.best() < s.best() {
+			found.leaveOutWorse()
+			found.Partial = found.lacking() > 0
+			found.Similar = !found.Partial
+			s = found
 		}
 	}
-	return Search{}, nil
+	s.DocsUnread = l.providers.searcher().PagesUnread
+	return s, nil
+}
+
+// nowhere is worse than any result.
+const nowhere = math.MaxInt
+
+// best says how good the first result is; the lowest is the best.
+func (s *Search) best() int { return min(s.Modules.Best(), s.Providers.Best(), s.Pages.Best()) }
+
+// search searches for exactly the words of a query.
+func (l *listing) search(ctx context.Context, q catalog.Query, most int) (s Search, err error) {
+	if s.Modules, _, err = l.modules.search(ctx, q, anything, most); err != nil {
+		return Search{}, err
+	}
+	if s.Providers, s.Pages, err = l.providers.search(ctx, q, anything, most); err != nil {
+		return Search{}, err
+	}
+	if s.Pages.isNamed {
+		s.Modules = FoundList{} // the URL of that page was pasted
+	}
+	return s, nil
+}
+
+// Kinds returns how many kinds have results.
+func (s *Search) Kinds() (n int) {
+	for _, list := range []FoundList{s.Modules, s.Providers, s.Pages} {
+		if list.Len() > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// lacking returns how many words the results lack that lack the fewest.
+func (s *Search) lacking() int {
+	return min(s.Modules.results.Lacking(), s.Providers.results.Lacking(), s.Pages.results.Lacking())
+}
+
+// leaveOutWorse leaves out results that lack more words than others.
+func (s *Search) leaveOutWorse() {
+	least := s.lacking()
+	for _, list := range []*FoundList{&s.Modules, &s.Providers, &s.Pages} {
+		if list.results.Lacking() > least {
+			*list = FoundList{}
+		}
+	}
 }
 
 func anything(*Listed) bool { return true }

@@ -39,6 +39,7 @@ resource "demo_thing" "one" {}
 		files.Write("modules/systems/vpc/"+system+"/1.0.0/main.tf", "# a module")
 	}
 	files.Write("modules/systems/vpc2/aws/1.0.0/main.tf", "# a module")
+	files.Write("modules/open/caller/aws/1.0.0/variables.tf", `variable "vcp_size" {}`)
 	for _, provider := range []string{"open/demo", "secret/demo"} {
 		files.Provider(provider, "1.0.0", "linux_amd64").Docs("resources/thing.md", "# "+provider, "guides/start.md", "# Start with "+provider)
 	}
@@ -75,12 +76,13 @@ func TestSearchesHaveRights(t *testing.T) {
 	for _, test := range []struct{ rule, query, seen, all string }{
 		{"a type of resources", "demo_thing", "open/caller/aws open/vpc/aws registry.terraform.io/acme/other/aws open/demo#thing", "open/caller/aws open/vpc/aws secret/caller/aws registry.terraform.io/acme/other/aws open/demo#thing secret/demo#thing"},
 		{"a required provider that is hidden is named by who requires it alone", "secret/demo", "registry.terraform.io/acme/other/aws", "registry.terraform.io/acme/other/aws secret/caller/aws secret/demo"},
-		{"a hidden address", "secret/caller/aws", "", "secret/caller/aws"},
+		{"a hidden address, in whose place stands what has most of its words", "secret/caller/aws", "open/caller/aws registry.terraform.io/acme/other/aws", "secret/caller/aws"},
 		{"a pasted source", `source = "registry.example.com/open/vpc/aws"`, "open/vpc/aws", "open/vpc/aws"},
 		{"an address of the public registry", "acme/other/aws", "registry.terraform.io/acme/other/aws", "registry.terraform.io/acme/other/aws"},
+		{"an address with a typo, not what has its words in a text", "open/vcp/aws", "open/vpc/aws open/caller/aws", "open/vpc/aws open/caller/aws"},
 		{"the URL of a page of documentation", "https://registry.example.com/providers/open/demo/1.0.0/docs/resources/thing", "open/demo#thing", "open/demo#thing"},
-		{"the URL of a hidden one", "https://registry.example.com/providers/secret/demo/1.0.0/docs/guides/start", "", "secret/demo#start"},
-		{"a typo of a word that only something hidden has", "strat scret", "", "secret/demo#start"},
+		{"the URL of a hidden one", "https://registry.example.com/providers/secret/demo/1.0.0/docs/guides/start", "registry.terraform.io/acme/other/aws open/demo#start", "secret/demo#start"},
+		{"a typo of a word that only something hidden has", "strat scret", "open/demo#start", "secret/demo#start"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			visit(t, g, anonymous, ownHost, func(v *handlers.View) {

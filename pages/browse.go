@@ -60,10 +60,11 @@ type pager struct {
 
 // How much a list shows at once.
 const (
-	pageItems   = 30
-	maxChoices  = 10
-	maxFurther  = 200 // choices that are folded
-	foundAtOnce = 10  // results of each kind on the page with all results
+	pageItems     = 30
+	maxChoices    = 10
+	maxFurther    = 200 // choices that are folded
+	foundAtOnce   = 10  // results on the page with all results, if they are of one kind
+	foundAmongAll = 5   // results of each kind there, if they are of several
 )
 
 // hostedChoice is the value for hosted packages in the filter by registry.

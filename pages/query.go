@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
@@ -24,6 +25,9 @@ type query struct {
 
 // maxValue is the length of a value that is still read. No name of a package is longer.
 const maxValue = 300
+
+// maxSearch is how much of a search is read, in bytes. People paste whole messages of clients.
+const maxSearch = 4 << 10
 
 // readQuery reads the parameters that the page of a route depends on, and from the header the
 // format, unless a parameter has it.
@@ -58,12 +62,12 @@ func readQuery(rt route.Route, raw string, header http.Header) (q query) {
 	case route.Modules, route.Providers:
 		q.namespace, q.system, q.registry = get("namespace"), get("provider"), get("registry")
 	case route.Search, route.SearchModules, route.SearchProviders, route.SearchDocs:
-		q.q, q.namespace, q.registry = get("q"), get("namespace"), get("registry")
+		q.q, q.namespace, q.registry = searched(values), get("namespace"), get("registry")
 		if rt.Kind == route.SearchModules || rt.Kind == route.SearchDocs {
 			q.system = get("provider")
 		}
 	case route.Suggestions:
-		q.q = get("q")
+		q.q = searched(values)
 	case route.Module, route.Provider:
 		if q.tab = get("tab"); q.tab == tabChanges {
 			q.from = get("from")
@@ -89,6 +93,12 @@ func readQuery(rt route.Route, raw string, header http.Header) (q query) {
 		}
 	}
 	return q
+}
+
+// searched returns what is searched for.
+func searched(values url.Values) string {
+	text := values.Get("q")
+	return strings.ToValidUTF8(text[:min(len(text), maxSearch)], "")
 }
 
 // cacheable reports whether a page is worth keeping. Pages of a search are not, since

@@ -1,8 +1,10 @@
 package pages
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -21,8 +23,19 @@ type searchPage struct {
 	Blank bool
 
 	// Similar reports that nothing has the words of the query, and that the results have
-	// similar ones.
-	Similar bool
+	// similar ones. Partial reports that nothing has all of these either.
+	Similar, Partial bool
+
+	Heading string // the query, shortened
+
+	// Extract is what was looked for of a longer text; empty if all of the text was.
+	Extract string
+
+	// IsHash reports that the query is a hash of a package.
+	IsHash bool
+
+	// DocsUnread reports that documentation is missing that has not been read yet.
+	DocsUnread bool
 
 	// Elsewhere reports that only other kinds have results.
 	Elsewhere bool
@@ -77,6 +90,13 @@ func searchKinds(found handlers.Search) []searchKind {
 	}
 }
 
+// bestFirst returns the kinds with the one first that has the best result.
+func bestFirst(kinds []searchKind) []searchKind {
+	kinds = slices.Clone(kinds)
+	slices.SortStableFunc(kinds, func(a, b searchKind) int { return cmp.Compare(a.list.Best(), b.list.Best()) })
+	return kinds
+}
+
 // search answers with the results of a search. It asks an anonymous visitor who could
 // find nothing for credentials instead.
 func (v *visit) search() (*answer, error) {
@@ -94,16 +114,22 @@ func (v *visit) search() (*answer, error) {
 		s.Blank = true
 		return pageAnswer("search", s)
 	}
-	s.Title = v.query.q + " · Search"
+	s.Heading = shortened(strings.Join(strings.Fields(v.query.q), " "), maxHeading)
+	s.Title = s.Heading + " · Search"
+	s.Extract, s.IsHash = words.Extract, words.IsHash
+	if len(v.query.q) > maxValue {
+		v.query.q = s.Extract // in each link
+	}
 	found, err := v.view.Search(words, 0)
 	if err != nil {
 		return nil, err
 	}
-	s.Similar = found.Similar
+	s.Similar, s.Partial, s.DocsUnread = found.Similar, found.Partial, found.DocsUnread
 	if v.query.filters() {
 		s.Clear = v.listURL(v.route, query{q: v.query.q})
 	}
 	kinds := searchKinds(found)
+	groups := make(map[route.Kind]searchGroup)
 	all := choice{Text: "All", Current: v.route.Kind == route.Search, URL: v.listURL(route.Route{Kind: route.Search}, v.query.without("provider"))}
 	for i := range kinds {
 		k := &kinds[i]
@@ -113,7 +139,12 @@ func (v *visit) search() (*answer, error) {
 			Text: k.title, Count: len(chosen), Current: v.route.Kind == k.route, URL: v.listURL(route.Route{Kind: k.route}, v.query.without("provider")),
 		})
 		if len(chosen) > 0 && (all.Current || v.route.Kind == k.route) {
-			s.Groups = append(s.Groups, v.group(k, chosen))
+			groups[k.route] = v.group(k, chosen, found.Kinds())
+		}
+	}
+	for _, k := range bestFirst(kinds) {
+		if g, ok := groups[k.route]; ok {
+			s.Groups = append(s.Groups, g)
 		}
 	}
 	s.Elsewhere = len(s.Groups) == 0 && all.Count > 0
@@ -147,10 +178,13 @@ func (v *visit) chosen(k *searchKind) (chosen []int) {
 }
 
 // group returns the first results of a kind, or, on the page of the kind, the results from
-// the offset on.
-func (v *visit) group(k *searchKind, chosen []int) searchGroup {
+// the offset on. kinds is how many kinds have results.
+func (v *visit) group(k *searchKind, chosen []int, kinds int) searchGroup {
 	g := searchGroup{Title: k.title, Total: len(chosen)}
 	first, step := 0, foundAtOnce
+	if kinds > 1 {
+		step = foundAmongAll
+	}
 	own := v.route.Kind == k.route
 	if own {
 		first, step = min(v.query.offset, len(chosen)-1), pageItems
@@ -267,6 +301,9 @@ var docKinds = map[content.DocCategory]string{
 	content.DocActions: "action", content.DocStateStores: "state store", content.DocFunctions: "function",
 }
 
+// maxHeading is how much of a query its page repeats above the results, in characters.
+const maxHeading = 120
+
 // A suggestion is a result of a search while the query is still being typed.
 type suggestion struct {
 	Text string `json:"text"`
@@ -301,31 +338,39 @@ func (v *visit) suggestions() (*answer, error) {
 
 func (v *visit) suggest(found handlers.Search) []suggestion {
 	list := []suggestion{}
-	add := func(n int, l handlers.FoundList, of func(i int) suggestion) {
-		for i := range min(n, l.Len(), maxSuggested-len(list)) {
-			list = append(list, of(i))
+	kinds := bestFirst(searchKinds(found))
+	for i, k := range kinds {
+		most := maxSuggestedEach
+		if k.route == route.SearchProviders {
+			most /= 2
+		}
+		if i == len(kinds)-1 || !slices.ContainsFunc(kinds[i+1:], func(k searchKind) bool { return k.list.Len() > 0 }) {
+			most = maxSuggested // no other kind needs the room
+		}
+		for at := range min(most, k.list.Len(), maxSuggested-len(list)) {
+			list = append(list, v.suggestionOf(&k, at))
 		}
 	}
-	add(maxSuggestedEach, found.Modules, func(i int) suggestion {
-		f := v.foundModule(found.Modules, i)
-		of := "module"
-		switch {
-		case len(f.Why) > 0:
-			of += ", " + string(f.Why[0].Kind) + " " + plain(f.Why[0].Text)
-		case len(f.Inner) > 0:
-			of += ", " + plain(f.Inner[0].Name)
-		}
-		return suggestion{f.Name, of, f.URL}
-	})
-	add(maxSuggestedEach/2, found.Providers, func(i int) suggestion {
-		f := v.foundProvider(found.Providers, i)
-		return suggestion{f.Name, "provider", f.URL}
-	})
-	add(maxSuggested, found.Pages, func(i int) suggestion {
-		f := v.foundDoc(found.Pages, i)
-		return suggestion{plain(f.MarkedName), f.Chips[0].Label + " of " + f.Of.Text, f.URL}
-	})
 	return list
+}
+
+// suggestionOf returns one result as a suggestion.
+func (v *visit) suggestionOf(k *searchKind, at int) suggestion {
+	f := k.item(v, k.list, at)
+	switch k.route {
+	case route.SearchProviders:
+		return suggestion{f.Name, "provider", f.URL}
+	case route.SearchDocs:
+		return suggestion{plain(f.MarkedName), f.Chips[0].Label + " of " + f.Of.Text, f.URL}
+	}
+	of := "module"
+	switch {
+	case len(f.Why) > 0:
+		of += ", " + string(f.Why[0].Kind) + " " + plain(f.Why[0].Text)
+	case len(f.Inner) > 0:
+		of += ", " + plain(f.Inner[0].Name)
+	}
+	return suggestion{f.Name, of, f.URL}
 }
 
 // plain returns a text without its marks.

@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
@@ -78,7 +82,15 @@ func TestSearchPage(t *testing.T) {
 		{"a submodule of a module that is not there", "/search?q=acme/labels/nul//modules/tags", []string{`href="/modules/acme/labels/null"`}, []string{"latest/submodules"}},
 		{"nothing of a kind, but of others", "/search/providers?q=storage", []string{"Nothing of this kind matches", `href="/search/modules?q=storage">Modules <span>40</span>`, `All <span>40</span>`}, []string{"Nothing matches"}},
 		{"an empty query", "/search", []string{"paste a source or a URL"}, nil},
-		{"nothing", "/search?q=nothinglikethis", []string{"Nothing matches all of these words"}, nil},
+		{"nothing, and what to try", "/search?q=nothinglikethis", []string{"Nothing has these words, or most of them.", "Try a single word of a name", `href="/browse/modules"`}, []string{"Hashes", "signing in"}},
+		{"a hash, which is not searched", "/search?q=zh:" + strings.Repeat("0a", 32), []string{"Hashes are not searched. A provider’s page has the hashes of its packages"}, nil},
+		{"what has most of the words is said to have most", "/search?q=labels+nowhere", []string{"<mark>labels</mark>", "Nothing has all of these words. These have most of them."}, []string{"These are similar"}},
+		{"a message of a client", "/search?q=" + url.QueryEscape("Error: Unsupported argument\n\n  on main.tf line 12, in resource \"demo_bucket\" \"logs\":\n"+strings.Repeat("An argument is not expected here. ", 30)), []string{
+			"Of this text, only <code>demo_bucket</code> was looked for.", `<mark>demo_bucket</mark>`, `Results for “Error: Unsupported argument on main.tf line 12, in resource &#34;demo_bucket&#34; &#34;logs&#34;: An argument is not expected here. An a…”`,
+			`href="/search/modules?q=demo_bucket">Modules`, // no link has all of it
+		}, nil},
+		{"more words than are looked for", "/search?q=team0+team1+demo+bucket+one+two+three+four+nine", []string{"Of this text, only <code>team0 team1 demo bucket one two three four</code> was looked for."}, nil},
+		{"the kind with the best result comes first", "/search?q=demo", []string{`<h2>Providers <span class="tally">1</span></h2>`}, nil},
 		{"who calls a module, the stale first", "/modules/acme/labels/null?tab=used-by", []string{
 			`<tbody>` + "\n" + `<tr><th scope="row"><a href="/modules/team1/storage07/aws">team1/<wbr>storage07/<wbr>aws</a>`, "<code>~&gt; 0.9</code>", "does not take 1.2.0", "takes 1.2.0",
 		}, nil},
@@ -107,6 +119,59 @@ func TestSearchPage(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// unopened is a file system whose pages of documentation cannot be opened yet.
+type unopened struct {
+	afero.Fs
+	opened chan struct{}
+}
+
+func (u unopened) Open(name string) (afero.File, error) {
+	if strings.HasSuffix(name, ".md") {
+		<-u.opened
+	}
+	return u.Fs.Open(name)
+}
+
+// Documentation is read after a start in the background. Until then, a search says what it lacks.
+func TestDocumentationThatHasNotBeenReadYet(t *testing.T) {
+	const notice = "The documentation of some providers has not been read yet."
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/bucket.md", "# demo_bucket")
+	files.Provider("acme/plain", "1.0.0", "linux_amd64")
+	u := unopened{files.Fs, make(chan struct{})}
+	x := index.New(index.Options{Open: indextest.On(t, u).Open})
+	t.Cleanup(func() { x.Close() })
+	for _, test := range []struct {
+		rule     string
+		snapshot func() *index.Snapshot
+		isUnread bool
+	}{
+		{"before", func() *index.Snapshot {
+			s, err := x.Rescan(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}, true},
+		{"afterwards", func() *index.Snapshot {
+			close(u.opened)
+			return indextest.Rescan(t, x)
+		}, false},
+	} {
+		snapshot := test.snapshot()
+		for _, query := range []string{"demo_bucket", "demo", "nothinglikethis"} {
+			body := siteOf(t, snapshot).get("/search?q="+query, "").Body.String()
+			if strings.Contains(body, notice) != test.isUnread {
+				t.Errorf("%s, %s: %s", test.rule, query, body)
+			}
+		}
+		hidden := siteOf(t, snapshot, "allow anonymous read acme/plain")
+		if body := hidden.get("/search?q=plain", "").Body.String(); strings.Contains(body, notice) {
+			t.Errorf("%s, who does not see the provider is told: %s", test.rule, body)
+		}
 	}
 }
 
@@ -170,11 +235,12 @@ func TestAPartIsFoundWhileFilesCannotBeRead(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	s := searchSite(t)
 	for query, want := range map[string]string{
-		"demo_bucket": "team0/storage00/aws (module, creates demo_bucket) /modules/team0/storage00/aws; team0/storage02/aws (module, creates demo_bucket) /modules/team0/storage02/aws; team0/storage04/aws (module, creates demo_bucket) /modules/team0/storage04/aws; team0/storage06/aws (module, creates demo_bucket) /modules/team0/storage06/aws; demo_bucket (resource of acme/demo) /providers/acme/demo/latest/docs/resources/bucket",
-		"acme/demo":   "team0/storage00/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage00/aws; team0/storage02/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage02/aws; team0/storage04/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage04/aws; team0/storage06/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage06/aws; acme/demo (provider) /providers/acme/demo",
-		"started":     "Getting <started> (guide of acme/demo) /providers/acme/demo/latest/docs/guides/start",
-		"":            "",
-		"nothinglike": "",
+		"demo_bucket":       "demo_bucket (resource of acme/demo) /providers/acme/demo/latest/docs/resources/bucket; team0/storage00/aws (module, creates demo_bucket) /modules/team0/storage00/aws; team0/storage02/aws (module, creates demo_bucket) /modules/team0/storage02/aws; team0/storage04/aws (module, creates demo_bucket) /modules/team0/storage04/aws; team0/storage06/aws (module, creates demo_bucket) /modules/team0/storage06/aws; team0/storage08/aws (module, creates demo_bucket) /modules/team0/storage08/aws; team0/storage10/aws (module, creates demo_bucket) /modules/team0/storage10/aws; team0/storage12/aws (module, creates demo_bucket) /modules/team0/storage12/aws",
+		"acme/demo":         "acme/demo (provider) /providers/acme/demo; team0/storage00/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage00/aws; team0/storage02/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage02/aws; team0/storage04/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage04/aws; team0/storage06/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage06/aws; team0/storage08/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage08/aws; team0/storage10/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage10/aws; team0/storage12/aws (module, requires registry.example.com/acme/demo) /modules/team0/storage12/aws",
+		"storage00+nowhere": "", // while more is typed
+		"started":           "Getting <started> (guide of acme/demo) /providers/acme/demo/latest/docs/guides/start",
+		"":                  "",
+		"nothinglike":       "",
 	} {
 		a := s.get("/search/suggestions?q="+query, "")
 		var list []suggestion

@@ -40,6 +40,8 @@ type Entry struct {
 	summary func() moduledoc.Summary // of a module; nil for a provider
 	pages   content.Titles           // of a provider
 
+	pagesUnread bool // the provider has documentation whose titles have not been read yet
+
 	uses []use
 }
 
@@ -68,6 +70,7 @@ func newProviderEntry(p *index.Provider) *Entry {
 		Address: p.Address, Version: latest.Version, Versions: len(p.Releases),
 		Published: latest.Published(), Deprecated: latest.Deprecated(), pages: p.DocTitles(),
 	}
+	e.pagesUnread = latest.Docs() != "" && !e.pages.AreCurrent()
 	for _, r := range p.Releases {
 		e.updated(r.Published())
 	}

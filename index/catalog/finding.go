@@ -28,7 +28,16 @@ func (f finding) clone() finding {
 	return f
 }
 
-func (f finding) all() bool { return !slices.Contains(f.found, false) }
+// all reports whether all words have been found that a result must have.
+func (f finding) all() bool {
+	lacking := 0
+	for i, found := range f.found {
+		if !found && !f.query.words[i].optional {
+			lacking++
+		}
+	}
+	return lacking <= f.query.allowed() && f.any()
+}
 
 func (f finding) any() bool { return f.source || slices.Contains(f.found, true) }
 
@@ -79,6 +88,9 @@ func (f *finding) spans(text string, at where) (all []span) {
 		f.found[i] = f.found[i] || len(found) > 0
 		all = append(all, found...)
 	}
+	for i := range f.query.phrases {
+		all = append(all, f.phrase(&f.query.phrases[i], folded, at)...)
+	}
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
 	joined := all[:0]
 	for _, s := range all {
@@ -90,6 +102,19 @@ func (f *finding) spans(text string, at where) (all []span) {
 		joined = append(joined, s)
 	}
 	return joined
+}
+
+// phrase finds the words of a phrase in a folded text, where it stands for them.
+func (f *finding) phrase(p *phrase, folded string, at where) (all []span) {
+	for _, forms := range [][]word{p.names, p.codes} {
+		for i := range forms {
+			all = append(all, occurrences(forms[i].text, forms[i].whole, folded, at)...)
+		}
+	}
+	for i := p.from; i < p.to && len(all) > 0; i++ {
+		f.found[i] = true
+	}
+	return all
 }
 
 // findWord returns where a word is in a folded text: the word itself, else a word in its
@@ -108,7 +133,7 @@ func findWord(w *word, folded string, at where) []span {
 	}
 	var found []span
 	eachToken(folded, func(at int, token string, _ bool) {
-		if len(found) < maxOccurrences && token[0] == w.text[0] && isTypo(token, w.text) {
+		if len(found) < maxOccurrences && token[0] == w.text[0] && w.isTypoOf(token) {
 			found = append(found, span{at, at + len(token)})
 		}
 	})

@@ -68,11 +68,15 @@ func orderSuffixes(joined string) []int32 {
 func (x *nameIndex) find(text string) []int32 {
 	rest := func(i int) string { at := int(x.suffixes[i]); return x.joined[at:min(at+len(text), len(x.joined))] }
 	from := sort.Search(len(x.suffixes), func(i int) bool { return rest(i) >= text })
+	if from == len(x.suffixes) || rest(from) != text {
+		return nil
+	}
 	return x.suffixes[from : from+sort.Search(len(x.suffixes)-from, func(i int) bool { return rest(from+i) > text })]
 }
 
 var (
 	ranksOfNames = ranks{ownName: exactName, otherName: exactOther}
+	ranksOfFirst = ranks{ownName: startOfName, otherName: prefixOfOther}
 	ranksOfStart = ranks{ownName: prefixOfName, otherName: prefixOfOther}
 	ranksWithin  = ranks{ownName: inAddress, otherName: inAddress}
 )
@@ -96,6 +100,8 @@ func (x *nameIndex) rank(w *word, k *ranker, penalty rank) {
 			found = ranksOfNames
 		case w.whole && (at != start || !endsWord(rest)):
 			continue // the words of the name are in the index of words, too
+		case at == start && endsWord(rest):
+			found = ranksOfFirst
 		case at == start:
 			found = ranksOfStart
 		}

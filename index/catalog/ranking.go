@@ -11,14 +11,19 @@ type rank uint8
 const (
 	exactName rank = iota
 	exactOther
+	startOfName // the first words of a name
+	ownCode     // the code of a module that is about it: see isOwn
+	exactPage   // the name of what a page documents
 	prefixOfName
 	prefixOfOther
+	wordOfName
 	exactCode // the name of an input, a type of resources, a required provider
 	inAddress
 	prefixOfCode
 	inDescription
 	inText
 	typoInText
+	missing       // of a word that need not be found
 	notFound rank = math.MaxUint8
 )
 

@@ -102,6 +102,9 @@ var sshAddress = regexp.MustCompile(`^[\w.-]+@([^:/]+):(.*)$`)
 // readLocation reads a source or a URL.
 func readLocation(text string) (l location) {
 	text = strings.TrimPrefix(text, "git::")
+	if source, ok := strings.CutPrefix(text, "tfr://"); ok { // of Terragrunt
+		text = strings.TrimPrefix(source, "/")
+	}
 	if match := sshAddress.FindStringSubmatch(text); match != nil {
 		text = "ssh://" + match[1] + "/" + match[2]
 	}
@@ -158,9 +161,9 @@ func (l location) withoutFile() location {
 }
 
 // beginsFile reports whether hosts of repositories have a commit and a file after the segment: GitHub
-// after "tree" and "blob", Bitbucket and Forgejo after "src".
+// after "tree", "blob" and "releases", Bitbucket and Forgejo after "src".
 func (l location) beginsFile(i int) bool {
-	return i < len(l.path) && (l.path[i] == "tree" || l.path[i] == "blob" || l.path[i] == "src" && i == 2)
+	return i < len(l.path) && (slices.Contains([]string{"tree", "blob", "releases"}, l.path[i]) || l.path[i] == "src" && i == 2)
 }
 
 // pageAt returns where the path of a page of a registry begins: at the end of the location if it is
@@ -189,6 +192,11 @@ func (l location) withoutVersion() location {
 	last := len(l.path) - 1
 	if last >= 2 && isVersion(l.path[last]) {
 		l.path = l.path[:last]
+	}
+	if last = len(l.path) - 1; last >= 1 {
+		if name, version, ok := strings.Cut(l.path[last], "@"); ok && isVersion(version) {
+			l.path = append(slices.Clone(l.path[:last]), name)
+		}
 	}
 	return l
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 )
@@ -19,26 +20,31 @@ type Searcher struct {
 	index   *searchIndex
 	places  []int32 // by the number in the index, the place among entries; negative: not among them
 	visible rowSet
+	kind    entryKind
 	scratch sync.Pool // of *scratch
+
+	// PagesUnread reports that the documentation of some of the providers has not been read yet.
+	PagesUnread bool
 }
 
 // ModuleSearcher returns a searcher of these modules of the catalog. Entries that match
 // equally are found in this order.
 func (c *Catalog) ModuleSearcher(entries []*Entry) *Searcher {
-	return newSearcher(entries, c.moduleIndex())
+	return newSearcher(entries, c.moduleIndex(), moduleKind)
 }
 
 // ProviderSearcher returns a searcher of these providers.
 func (c *Catalog) ProviderSearcher(entries []*Entry) *Searcher {
-	return newSearcher(entries, c.providerIndex())
+	return newSearcher(entries, c.providerIndex(), providerKind)
 }
 
-func newSearcher(entries []*Entry, x *searchIndex) *Searcher {
-	s := &Searcher{entries: entries, index: x, places: make([]int32, x.entries), visible: newRowSet(x.size)}
+func newSearcher(entries []*Entry, x *searchIndex, kind entryKind) *Searcher {
+	s := &Searcher{entries: entries, index: x, places: make([]int32, x.entries), visible: newRowSet(x.size), kind: kind}
 	for i := range s.places {
 		s.places[i] = -1
 	}
 	for i, e := range entries {
+		s.PagesUnread = s.PagesUnread || e.pagesUnread
 		if number, from, to, ok := x.rows(e); ok { // not an entry of another catalog
 			s.places[number] = int32(i)
 			for row := from; row < to; row++ {
@@ -55,6 +61,10 @@ type scratch struct {
 	ranker
 	words   []ranking
 	source  ranking
+	phrase  ranking
+	lacking []int16 // by word, what is added to the sum of a row that lacks it
+	most    int16   // the worst sum of a result
+	order   []int   // the words, the rarest first
 	sums    []int16 // by place: the best sum so far; negative: not found
 	found   []int32 // places with a sum
 	seen    rowSet
@@ -65,7 +75,7 @@ type scratch struct {
 func (s *Searcher) borrow() *scratch {
 	x, _ := s.scratch.Get().(*scratch)
 	if x == nil {
-		x = &scratch{sums: make([]int16, len(s.entries)), seen: newRowSet(s.index.size), source: newRanking(s.index.size)}
+		x = &scratch{sums: make([]int16, len(s.entries)), seen: newRowSet(s.index.size), source: newRanking(s.index.size), phrase: newRanking(s.index.size)}
 		x.visible, x.worst, x.best = s.visible, newRanking(s.index.size), newRanking(s.index.size)
 		for i := range x.sums {
 			x.sums[i] = -1
@@ -117,9 +127,22 @@ func (s *Searcher) search(q Query, x *scratch) error {
 		x.words = append(x.words, newRanking(s.index.size))
 	}
 	words := x.words[:len(q.words)]
+	x.lacking = x.lacking[:0]
 	for i := range words {
+		switch w := &q.words[i]; {
+		case w.optional && w.kind == s.kind: // all are of the kind
+			x.lacking = append(x.lacking, 0)
+			continue
+		case w.optional:
+			x.lacking = append(x.lacking, int16(missing))
+		default:
+			x.lacking = append(x.lacking, lacksWord)
+		}
 		x.to = &words[i]
 		s.index.rank(&q.words[i], &x.ranker)
+	}
+	for i := range q.phrases {
+		s.rankPhrase(&q.phrases[i], words, x)
 	}
 	if q.source != "" {
 		x.to = &x.source
@@ -128,6 +151,12 @@ func (s *Searcher) search(q Query, x *scratch) error {
 	if err := x.ctx.Err(); err != nil {
 		return err
 	}
+	x.most = int16(q.allowed())*lacksWord + lacksWord - 1
+	x.order = x.order[:0]
+	for i := range words {
+		x.order = append(x.order, i)
+	}
+	slices.SortFunc(x.order, func(a, b int) int { return len(words[a].rows) - len(words[b].rows) })
 	look := func(rows []int32) {
 		for _, row := range rows {
 			if x.seen.has(row) {
@@ -138,7 +167,7 @@ func (s *Searcher) search(q Query, x *scratch) error {
 			place := s.places[owner.number]
 			sum := x.sum(words, row, owner.first)
 			switch {
-			case sum < 0:
+			case sum > x.most:
 				continue
 			case row != owner.first && !s.entries[place].Address.IsModule():
 				if q.Named == nil || q.Named.Slug != "" || !areNames(words, owner.first) {
@@ -156,11 +185,20 @@ func (s *Searcher) search(q Query, x *scratch) error {
 		}
 	}
 	for i := range words {
-		look(words[i].rows)
+		if x.lacking[i] == lacksWord {
+			look(words[i].rows)
+		}
 	}
 	look(x.source.rows)
 	for _, place := range x.found {
-		x.entries = append(x.entries, newResult(x.sums[place], place, 0))
+		sum := x.sums[place]
+		if s.entries[place].Deprecated != nil {
+			sum++ // behind what is as good
+		}
+		x.entries = append(x.entries, newResult(sum, place, 0))
+	}
+	if q.most {
+		x.leaveOutWorse()
 	}
 	return nil
 }
@@ -195,21 +233,46 @@ func areNames(words []ranking, whole int32) bool {
 	return true
 }
 
-// sum sums up the ranks of the words for a row; it is negative if one is not found. What is
-// found in an entry itself is found in its submodules and pages.
+// lacksWord is added to the sum of what lacks a word, so that all that has more words is better.
+const lacksWord = 1000
+
+// sum sums up the ranks of the words for a row. What is found in an entry itself is found in its
+// submodules and pages.
 func (x *scratch) sum(words []ranking, row, whole int32) (sum int16) {
 	for i := range words {
-		best := min(words[i].ranks[row], words[i].ranks[whole])
-		if best == notFound {
-			sum = -1
+		i := x.order[i]
+		if best := min(words[i].ranks[row], words[i].ranks[whole]); best != notFound {
+			sum += int16(best)
+		} else if sum += x.lacking[i]; sum > x.most {
 			break
 		}
-		sum += int16(best)
 	}
-	if r := x.source.ranks[row]; r != notFound && (sum < 0 || sum > int16(r)) {
-		sum = int16(r)
+	if r := x.source.ranks[row]; r != notFound {
+		sum = min(sum, int16(r))
 	}
 	return sum
+}
+
+// rankPhrase ranks rows for words that are one name there. Together they are as good as the name.
+func (s *Searcher) rankPhrase(p *phrase, words []ranking, x *scratch) {
+	x.to = &x.phrase
+	s.index.rankPhrase(p, &x.ranker)
+	for _, row := range x.phrase.rows {
+		rest, left := x.phrase.ranks[row], rank(p.to-p.from)
+		for i := p.from; i < p.to; i++ {
+			share := (rest + left - 1) / left
+			words[i].lower(row, share)
+			rest, left = rest-share, left-1
+		}
+	}
+	x.phrase.clear()
+}
+
+// leaveOutWorse leaves out what lacks more words than other results do.
+func (x *scratch) leaveOutWorse() {
+	least := Results{x.entries}.lacking(Results{x.pages}.lacking(maxQueryWords * 2))
+	isWorse := func(r result) bool { return r.lacking() > least }
+	x.entries, x.pages = slices.DeleteFunc(x.entries, isWorse), slices.DeleteFunc(x.pages, isWorse)
 }
 
 // Results are the results of a search, the best first.
@@ -227,6 +290,28 @@ func newResult(sum int16, place, part int32) result {
 func OneResult(entry, page int) Results {
 	return Results{[]result{newResult(0, int32(entry), int32(page+1))}}
 }
+
+func (r result) lacking() int { return int(r>>48) / lacksWord }
+
+// lacking returns how many words the results lack that lack the fewest; at most so many.
+func (r Results) lacking(most int) int {
+	for _, one := range r.found {
+		most = min(most, one.lacking())
+	}
+	return most
+}
+
+// Best says how good the first result is: of the results of several searches for a query, the lowest
+// is the best.
+func (r Results) Best() int {
+	if len(r.found) == 0 {
+		return math.MaxInt
+	}
+	return int(r.found[0] >> 48)
+}
+
+// Lacking returns how many words of the query the first result lacks.
+func (r Results) Lacking() int { return r.lacking(maxQueryWords * 2) }
 
 // Len returns the number of results.
 func (r Results) Len() int { return len(r.found) }

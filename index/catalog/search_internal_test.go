@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -343,6 +344,20 @@ func TestFoldedTextsSayWhereTheyComeFrom(t *testing.T) {
 		for i, at := range from {
 			if offsets.origin(i) != at {
 				t.Errorf("%q: byte %d of %q comes from %d, want %d", s, i, folded, offsets.origin(i), at)
+			}
+		}
+	}
+}
+
+func TestTheManualHasAllAbbreviations(t *testing.T) {
+	manual, err := os.ReadFile("../../docs/pages.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range abbreviations {
+		for _, word := range group {
+			if !strings.Contains(string(manual), "`"+word+"`") {
+				t.Errorf("%s is missing", word)
 			}
 		}
 	}

@@ -98,7 +98,7 @@ func (x *searchIndex) rank(w *word, k *ranker) {
 			s.words.rank(&w.others[i], k, 1)
 		}
 		if w.typo {
-			s.words.rankTypos(w.text, k)
+			s.words.rankTypos(w, k)
 		}
 	})
 }
@@ -112,6 +112,9 @@ func (x *searchIndex) rankSource(source string, k *ranker) {
 func (x *searchIndex) eachSegment(k *ranker, rank func(*segment)) {
 	k.base = 0
 	for _, s := range x.segments {
+		if k.ctx.Err() != nil {
+			return
+		}
 		rank(s)
 		k.base += s.size
 	}

@@ -3,6 +3,8 @@ package catalog
 import (
 	"iter"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 )
 
 // A segment is an index of some entries, which never changes.
@@ -49,19 +51,20 @@ func (b *segmentBuilder) add(t text) {
 	}
 	b.addProse(t.description, proseWord)
 	b.addProse(t.further, furtherWord)
-	b.addCodes(t.codes)
+	b.addCodes(t.names[0], t.codes)
+	b.addWhole(versionWord(t.version), codeWord)
+	b.addWhole(t.repository, ownCodeWord)
 	b.row++
 	for i := range t.submodules {
 		sub := &t.submodules[i]
 		b.addName(sub.name, ownName)
 		b.addProse(sub.description, proseWord)
-		b.addCodes(sub.codes)
+		b.addCodes(sub.name, sub.codes)
 		b.row++
 	}
 	for i := range t.pages {
 		p := &t.pages[i]
-		b.addCode(code{Named, p.Name(t.typ)})
-		b.addProse(p.Title, proseWord)
+		b.addPage(p, t.typ)
 		b.row++
 	}
 }
@@ -70,23 +73,46 @@ func (b *segmentBuilder) add(t text) {
 func (b *segmentBuilder) addName(name string, kind posting) {
 	name = fold(name)
 	b.names.add(name, newPosting(b.row, kind))
-	b.addProse(name, nameWord)
+	eachToken(name, func(_ int, token string, _ bool) {
+		kindOfWord := ownNameWord
+		switch {
+		case kind == otherName:
+			kindOfWord = otherNameWord
+		case token == name:
+			kindOfWord = wholeNameWord
+		}
+		b.words.add(token, newPosting(b.row, kindOfWord))
+	})
+}
+
+// addWhole adds a word with all its characters.
+func (b *segmentBuilder) addWhole(text string, kind posting) {
+	if text != "" {
+		b.words.add(cutToken(fold(text)), newPosting(b.row, kind))
+	}
 }
 
 func (b *segmentBuilder) addProse(text string, kind posting) {
 	eachToken(fold(text), func(_ int, token string, _ bool) { b.words.add(token, newPosting(b.row, kind)) })
 }
 
-func (b *segmentBuilder) addCodes(codes iter.Seq[code]) {
+// addCodes adds the codes of a module or submodule of that name.
+func (b *segmentBuilder) addCodes(name string, codes iter.Seq[code]) {
+	name = strings.ReplaceAll(fold(name), "-", "_")
 	for c := range codes {
-		b.addCode(c)
+		b.addCode(name, c)
 	}
 }
 
-func (b *segmentBuilder) addCode(c code) {
+// maxSource is the length of a source, in bytes, that is searched.
+const maxSource = 300
+
+func (b *segmentBuilder) addCode(name string, c code) {
 	folded := fold(c.text)
-	if c.kind == Requires {
-		if len(folded) > maxQuery || strings.Count(folded, "/") > 2 {
+	kind := codeWord
+	switch {
+	case c.kind == Requires:
+		if len(folded) > maxSource || strings.Count(folded, "/") > 2 {
 			return // it is no source, and may have any number of ends
 		}
 		// It is found by all of its source, and by the end of it.
@@ -95,12 +121,44 @@ func (b *segmentBuilder) addCode(c code) {
 		}
 		b.words.add(fullSource(folded), newPosting(b.row, codeWord))
 		return
+	case c.kind == Reads || c.kind == Opens:
+		kind = readWord
+	case isOwn(name, folded, c.kind):
+		kind = ownCodeWord
 	}
-	eachToken(folded, func(_ int, token string, whole bool) {
-		kind := furtherWord
-		if whole {
-			kind = codeWord
+	b.addParts(folded, folded, kind)
+}
+
+// isOwn reports whether a module is about a code, by their names: the module s3-bucket is about
+// aws_s3_bucket, the module ec2-instance about aws_instance, and the module vpc about its output vpc_id.
+func isOwn(name, code string, kind ReasonKind) bool {
+	if kind == Creates {
+		_, code, _ = strings.Cut(code, "_") // the provider
+	}
+	return code != "" && (code == name || strings.HasPrefix(code, name+"_") && kind != Input || strings.HasSuffix(name, "_"+code))
+}
+
+// addPage adds the name of what a page documents, and its title. Many leave out the type of the
+// provider, with which the name begins.
+func (b *segmentBuilder) addPage(p *content.DocTitle, typ string) {
+	kind := pageWord
+	switch p.Category {
+	case content.DocDataSources:
+		kind = dataPageWord
+	case content.DocEphemeralResources:
+		kind = ephemeralPageWord
+	}
+	b.addParts(fold(p.Name(typ)), fold(p.Slug), kind)
+	b.addProse(p.Title, proseWord)
+}
+
+// addParts adds a name in a configuration with its ends. One of these may be as good as the name.
+func (b *segmentBuilder) addParts(name, end string, kind posting) {
+	eachToken(name, func(_ int, token string, whole bool) {
+		k := furtherWord
+		if whole || token == end {
+			k = kind
 		}
-		b.words.add(token, newPosting(b.row, kind))
+		b.words.add(token, newPosting(b.row, k))
 	})
 }

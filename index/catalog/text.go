@@ -13,12 +13,19 @@ import (
 // A text has what a search reads of an entry.
 type text struct {
 	names       []string // the first is the name of the provider or module itself
-	description string   // and the owner
-	further     string   // the words of the README
+	version     string
+	repository  string // the name of the repository
+	description string // and the owner
+	further     string // the words of the README
 	codes       iter.Seq[code]
 	submodules  []submoduleText
 	pages       []content.DocTitle
 	typ         string // of a provider
+}
+
+// repositoryOf returns the name of a repository in its URL.
+func repositoryOf(source string) string {
+	return strings.TrimSuffix(source[strings.LastIndexByte(source, '/')+1:], ".git")
 }
 
 type submoduleText struct {
@@ -39,7 +46,7 @@ func (e *Entry) names() []string {
 }
 
 func (e *Entry) text() text {
-	t := text{names: e.names(), description: strings.TrimSpace(e.Description + " " + e.Owner + " " + e.Source)}
+	t := text{names: e.names(), version: e.Version, repository: repositoryOf(e.Source), description: strings.TrimSpace(e.Description + " " + e.Owner + " " + e.Source)}
 	var s moduledoc.Summary
 	if e.summary == nil {
 		t.pages, t.typ = e.pages.All(), e.Address.Name

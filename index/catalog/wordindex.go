@@ -18,14 +18,21 @@ const (
 
 // The kinds of words.
 const (
-	proseWord   posting = iota // of a description or a title
-	codeWord                   // a whole name of an input, a type of resources and the like
-	furtherWord                // a part of such a name, a word of a README
-	nameWord                   // of a name
+	proseWord         posting = iota // of a description or a title
+	codeWord                         // a whole name of an input, a type of resources and the like
+	ownCodeWord                      // such a name in a module that is about it
+	readWord                         // a whole type of data sources: many modules read the same ones
+	furtherWord                      // a part of such a name, a word of a README
+	wholeNameWord                    // the name of a provider, module or submodule itself
+	ownNameWord                      // a part of it
+	otherNameWord                    // of another name in the address
+	pageWord                         // a whole name of what a page documents
+	dataPageWord                     // of a data source
+	ephemeralPageWord                // of an ephemeral resource
 )
 
 // kindBits are the bits of a posting for its kind.
-const kindBits = 2
+const kindBits = 4
 
 func newPosting(row int32, kind posting) posting { return posting(row)<<kindBits | kind }
 
@@ -51,6 +58,9 @@ func (x *invertedIndex) postingsOf(i int) []posting { return x.postings[x.starts
 // beginning returns where the words are that begin with a text.
 func (x *invertedIndex) beginning(text string) (from, to int) {
 	from = x.search(text)
+	if from == x.len() || !strings.HasPrefix(x.word(from), text) {
+		return from, from
+	}
 	return from, from + sort.Search(x.len()-from, func(i int) bool { return !strings.HasPrefix(x.word(from+i), text) })
 }
 
@@ -97,47 +107,63 @@ func (b indexBuilder) index() invertedIndex {
 type wordIndex struct{ invertedIndex }
 
 var (
-	ranksOfWords     = ranks{nameWord: inDescription, proseWord: inDescription, codeWord: exactCode, furtherWord: inText}
-	ranksOfBeginning = ranks{nameWord: inDescription, proseWord: inDescription, codeWord: prefixOfCode, furtherWord: inText}
-	ranksOfTypos     = ranks{nameWord: inText, proseWord: typoInText, codeWord: typoInText, furtherWord: typoInText}
-	ranksOfSources   = ranks{codeWord: exactCode}
+	ranksOfWords = ranks{
+		wholeNameWord: exactName, ownNameWord: wordOfName, otherNameWord: inAddress, ownCodeWord: ownCode, codeWord: exactCode, readWord: inAddress,
+		pageWord: exactPage, dataPageWord: exactPage + 1, ephemeralPageWord: exactPage + 1, proseWord: inDescription, furtherWord: inText,
+	}
+	ranksOfBeginning = ranks{
+		wholeNameWord: inAddress, ownNameWord: inAddress, otherNameWord: inAddress, ownCodeWord: prefixOfCode, codeWord: prefixOfCode, readWord: prefixOfCode,
+		pageWord: prefixOfCode, dataPageWord: prefixOfCode, ephemeralPageWord: prefixOfCode, proseWord: inDescription, furtherWord: inText,
+	}
+	ranksOfTypos = ranks{
+		wholeNameWord: inAddress, ownNameWord: inDescription, otherNameWord: inText, ownCodeWord: inText, codeWord: typoInText, readWord: typoInText,
+		pageWord: inText, dataPageWord: inText, ephemeralPageWord: inText, proseWord: typoInText, furtherWord: typoInText,
+	}
+	ranksOfSources = ranks{codeWord: exactCode}
 )
 
 // rank ranks the rows that have, for each part of a word, a word that begins with it. The
 // sources of providers are words with all their characters.
 func (x *wordIndex) rank(w *word, k *ranker, penalty rank) {
+	words, beginning := ranksOfWords, ranksOfBeginning
+	if w.page != 0 {
+		words[w.page] = exactName
+	}
+	words, beginning = words.behind(penalty), beginning.behind(penalty)
+	rankBeginning := func(text string, whole bool, rank func([]posting, ranks)) {
+		if text != "" && k.ctx.Err() == nil {
+			x.rankBeginning(text, whole, words, beginning, rank)
+		}
+	}
 	if len(w.parts) == 1 {
-		x.rankBeginning(w.parts[0], w.whole, k, penalty, k.rank)
+		rankBeginning(w.parts[0], w.whole, k.rank)
 		return
 	}
-	x.rankBeginning(w.text, w.whole, k, penalty, k.rank)
+	rankBeginning(w.text, w.whole, k.rank)
 	for i, part := range w.parts {
-		whole := w.whole && i == len(w.parts)-1
+		whole := w.whole && (w.separate || i == len(w.parts)-1)
 		if i == 0 {
-			x.rankBeginning(part, whole, k, penalty, k.rankFirst)
+			rankBeginning(part, whole, k.rankFirst)
 			continue
 		}
-		x.rankBeginning(part, whole, k, penalty, k.rankNext)
+		rankBeginning(part, whole, k.rankNext)
 		k.endPart()
 	}
 	k.endParts()
 }
 
-// rankBeginning calls rank for the rows that have a word that begins with a text. With whole,
-// a word has to end there, or a part of a name.
-func (x *wordIndex) rankBeginning(text string, whole bool, k *ranker, penalty rank, rank func([]posting, ranks)) {
-	if text == "" || k.ctx.Err() != nil {
-		return
-	}
+// rankBeginning calls rank for the rows that have a word that begins with a text. With whole, a word has
+// to end there, or a part of a name.
+func (x *wordIndex) rankBeginning(text string, whole bool, words, beginning ranks, rank func([]posting, ranks)) {
 	from, to := x.beginning(text)
 	if from < to && x.word(from) == text {
-		rank(x.postingsOf(from), ranksOfWords.behind(penalty))
+		rank(x.postingsOf(from), words)
 		from++
 	}
 	if whole {
 		from, to = x.beginning(text + "_")
 	}
-	rank(x.postings[x.starts[from]:x.starts[to]], ranksOfBeginning.behind(penalty))
+	rank(x.postings[x.starts[from]:x.starts[to]], beginning)
 }
 
 // rankSource ranks the rows that have the source of a provider.
@@ -149,10 +175,10 @@ func (x *wordIndex) rankSource(source string, k *ranker) {
 
 // rankTypos ranks the rows that have a word that differs from w in one character, which is
 // not the first.
-func (x *wordIndex) rankTypos(w string, k *ranker) {
-	from, to := x.beginning(w[:1])
+func (x *wordIndex) rankTypos(w *word, k *ranker) {
+	from, to := x.beginning(w.text[:1])
 	for i := from; i < to && k.ctx.Err() == nil; i++ {
-		if more := int(x.ends[i+1]-x.ends[i]) - len(w); more >= -1 && more <= 1 && isTypo(x.word(i), w) {
+		if more := int(x.ends[i+1]-x.ends[i]) - len(w.text); more >= -1 && more <= 1 && w.isTypoOf(x.word(i)) {
 			k.rank(x.postingsOf(i), ranksOfTypos)
 		}
 	}

@@ -259,6 +259,14 @@ func withoutEnding(word string) (others []string) {
 	return others
 }
 
+// isTypoOf reports whether a text has a word with a typo.
+func (w *word) isTypoOf(token string) bool {
+	if len(w.text) == leastTypo {
+		return len(token) == leastTypo && isTypo(token, w.text) && token[1] == w.text[2] && token[2] == w.text[1]
+	}
+	return isTypo(token, w.text)
+}
+
 // isTypo reports whether one character more, less or other, or two in the wrong order, make
 // one word out of another.
 func isTypo(a, b string) bool {
