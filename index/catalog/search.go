@@ -100,10 +100,9 @@ func (s *Searcher) giveBack(x *scratch) {
 }
 
 // Search finds all entries that match all words, by themselves or by a submodule, the best
-// first: by exact name, by the beginning of a name, by the names of what a module creates,
-// requires, takes and returns, by a part of a name, by the words of the description, and by
-// all other words. It also finds the pages of documentation of providers that match by words
-// of their own and words of their provider. An empty query finds all entries, and no page.
+// first, in the order of ranks: the sum over all words counts. It also finds the pages of
+// documentation of providers that match by words of their own and words of their provider. An empty
+// query finds all entries, and no page.
 // Of entries and of pages it returns so many at most; 0: all. The only error is the end of ctx.
 func (s *Searcher) Search(ctx context.Context, q Query, most int) (entries, pages Results, err error) {
 	x := s.borrow()

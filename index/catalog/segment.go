@@ -52,7 +52,9 @@ func (b *segmentBuilder) add(t text) {
 	b.addProse(t.description, proseWord)
 	b.addProse(t.further, furtherWord)
 	b.addCodes(t.names[0], t.codes)
-	b.addWhole(versionWord(t.version), codeWord)
+	if t.version != "" {
+		b.addWhole(versionWord(t.version), codeWord)
+	}
 	b.addWhole(t.repository, ownCodeWord)
 	b.row++
 	for i := range t.submodules {
