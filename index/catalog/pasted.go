@@ -68,6 +68,9 @@ type pasted struct {
 
 // readPasted finds names in a text.
 func readPasted(text string) (p pasted) {
+	if !strings.ContainsAny(text, `"./:`) { // as most that is typed
+		return p
+	}
 	add := func(to *[]string, name string) {
 		if len(*to) < maxPasted && !slices.Contains(*to, name) {
 			*to = append(*to, name)
@@ -131,6 +134,9 @@ func (p *pasted) names() (names []name) {
 // withoutAddress returns the type in the address of a resource, the name of the function in a
 // call, the input or output in an expression, and other words as they are.
 func withoutAddress(word string) []name {
+	if !strings.Contains(word, ".") {
+		return namesOf(word)
+	}
 	if match := output.FindStringSubmatch(word); match != nil && !typed.MatchString(word) {
 		if match[2] == "" {
 			return namesOf(match[1])
@@ -149,6 +155,9 @@ func withoutAddress(word string) []name {
 // nameOfRepository returns the words of the name of a provider or module, if a word is the name of its
 // repository.
 func nameOfRepository(word string) []string {
+	if !strings.HasPrefix(word, "terraform-") {
+		return nil
+	}
 	match := repository.FindStringSubmatch(word)
 	switch {
 	case match == nil:

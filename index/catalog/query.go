@@ -245,6 +245,9 @@ func without(words []word, isOfKind func(word) bool) []word {
 // hashes beside it. So have the titles of pages. Browsers show what a page is a part of, and the name
 // of the registry, between dots.
 func withoutVersions(text string) string {
+	if !strings.Contains(text, "/") && !strings.Contains(text, providerPrefix) {
+		return text
+	}
 	for part := range strings.SplitSeq(text, " · ") {
 		fields := strings.Fields(part)
 		named := slices.DeleteFunc(slices.Clone(fields), besideName.MatchString)
