@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 )
 
-// overhead is what the cache adds to the size of each value.
+// overhead is added to the size of each value.
 const overhead = 512
 
 func TestWhatIsKept(t *testing.T) {
@@ -305,7 +305,7 @@ func TestALoadWhoseSizePanics(t *testing.T) {
 	}
 }
 
-// An interface is kept like any other value, and so is none.
+// An interface is kept like any other value, also a nil one.
 func TestAnErrorAsAValue(t *testing.T) {
 	var c cache.Cache[string, error]
 	failed := errors.New("it failed")

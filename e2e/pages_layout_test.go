@@ -108,7 +108,7 @@ func pagesBack(t *testing.T, registry *Registry) {
 	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0?tab=changes&from=1.2.0")
 	tab.Choose("#scheme", "dark")
 	evaluate[bool](tab, `document.querySelector('#scheme').dispatchEvent(new Event('change'))`)
-	// A browser keeps a page that is left, and sends it an event when it is shown again.
+	// A browser keeps a page that its user has left, and sends an event when the page is shown again.
 	evaluate[bool](tab, `(document.querySelector('#from').value = '1.3.2', localStorage.setItem('scheme', 'light'), dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true })))`)
 	got := evaluate[string](tab, `[document.querySelector('#from').value, document.querySelector('#scheme').value, document.documentElement.dataset.scheme].join(' ')`)
 	if got != "1.2.0 light light" {

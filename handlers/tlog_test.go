@@ -607,7 +607,7 @@ func TestLookupsInTheAccessLog(t *testing.T) {
 	}
 }
 
-// A log that was begun in place of another one tells so, to whoever may read anything.
+// A log that was begun in place of another one tells so, to all who may read anything.
 func TestALogThatContinuesAnother(t *testing.T) {
 	g := registry(scan(t, privateTree(t)))
 	logged(t, g, 0)

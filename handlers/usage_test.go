@@ -163,7 +163,7 @@ func TestFetchedPackagesAreCounted(t *testing.T) {
 	}
 }
 
-// A download that the client or the registry breaks off is none.
+// A download that the client or the registry breaks off does not count.
 func TestBrokenDownloadsAreNotCounted(t *testing.T) {
 	files, _ := everything(t)
 	snapshot := scan(t, files)

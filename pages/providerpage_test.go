@@ -251,7 +251,7 @@ func TestVersionsOfDocumentation(t *testing.T) {
 	}
 }
 
-// with returns those of some elements that have an attribute.
+// with returns the elements that have an attribute.
 func with(list []*html.Node, name, value string) []*html.Node {
 	return slices.DeleteFunc(list, func(n *html.Node) bool { return attr(n, name) != value })
 }

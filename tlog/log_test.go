@@ -265,7 +265,7 @@ func TestALeafThatIsNone(t *testing.T) {
 	})
 }
 
-// Callers share a batch, of which there is one a second, and one that leaves takes nothing with it.
+// Callers share one batch a second, and a caller that leaves takes nothing with it.
 func TestCallersThatAppendAtTheSameTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()

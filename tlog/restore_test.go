@@ -144,7 +144,7 @@ func TestRestoreComparesBatchesWithBundles(t *testing.T) {
 	}
 }
 
-// What is copied is what was checked.
+// Restore copies the files as they were checked.
 func TestRestoreFromACopyThatChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old, now := grown(t, 300, 700)

@@ -523,7 +523,7 @@ func TestGitWritesNowhereElse(t *testing.T) {
 // A small pack does not fill the disk.
 func TestGitModulesThatUnpackToVeryMuch(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
-	r.Git("config", "core.bigFileThreshold", "1m") // git keeps it packed as it will send it
+	r.Git("config", "core.bigFileThreshold", "1m") // git keeps objects packed as they are sent
 	r.Git("config", "core.compression", "1")
 	r.Write("main.tf", "")
 	if err := os.Truncate(filepath.Join(r.Dir, "main.tf"), 257<<20); err != nil {
