@@ -283,7 +283,7 @@ func TestPagesBelowAPath(t *testing.T) {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
 		}
 	}
-	for _, path := range []string{"/ui/", "/ui/modules/acme/vpc/aws", "/ui/modules/acme/vpc/aws?tab=versions", "/ui/browse/modules", "/ui/search?q=vpc"} {
+	for _, path := range []string{"/ui/", "/ui/modules/acme/vpc/aws", "/ui/modules/acme/vpc/aws?tab=versions", "/ui/browse/modules", "/ui/search?q=vpc", "/ui/modules/nothing"} {
 		for n := range parse(t, s.get(path, "")).Descendants() {
 			for _, key := range []string{"href", "src", "action"} {
 				v := attr(n, key)
