@@ -73,6 +73,7 @@ func TestDependenciesLeadToWhatIsSeen(t *testing.T) {
 func TestUnknownBrowsersAreAsked(t *testing.T) {
 	some := siteOf(t, snapshotOf(t, privateTree(t)), privateRules...)
 	nothing := siteOf(t, snapshotOf(t, privateTree(t)), "allow reader read *")
+	public := siteOf(t, snapshotOf(t, indextest.New(t)), "allow anonymous read *", "allow ann manage *")
 	for _, test := range []struct {
 		name, path, user string
 		site             *Site
@@ -95,6 +96,8 @@ func TestUnknownBrowsersAreAsked(t *testing.T) {
 		{"who is known and may not read it", "/modules/secret/vault/aws", "stranger", some, 404},
 		{"who is known and may read it", "/modules/secret/vault/aws", "reader", some, 200},
 		{"who cannot be known at the moment", "/", "unknowable", some, 503},
+		{"where anyone may read everything, and there is nothing", "/", "", public, 200},
+		{"a namespace that is not there, where anyone may read everything", "/providers/nothing", "", public, 404},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := test.site.get(test.path, test.user)
