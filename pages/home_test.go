@@ -78,3 +78,8 @@ type originsOnly struct {
 }
 
 func (o originsOnly) Origins() []pull.Origin { return o.origins }
+
+func TestNewReleasesSayWhatTheyAre(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
+	checkText(t, "/", mainOf(t, s.get("/", "")), []string{"acme/vpc/aws 1.4.0 module", "acme/demo 1.2.0 provider"}, nil)
+}
