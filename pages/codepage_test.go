@@ -77,6 +77,7 @@ func TestCodePages(t *testing.T) {
 		{"a file that is new", net + "/1.1.0/code/CHANGELOG.md?from=1.0.0", 200, []string{"+# Changes"}, nil},
 		{"a file that was removed", net + "/1.1.0/code/old.txt?from=1.0.0", 200, []string{"-old", "/1.0.0/files/old.txt"}, nil},
 		{"a comparison of what is not text", net + "/1.1.0/code/blob?from=1.0.0", 200, []string{"This file is not text."}, nil},
+		{"it leads to the package of the newer version", net + "/1.0.0/code/blob?from=1.1.0", 200, []string{"This file is not text.", "/v1/modules/acme/net/aws/1.1.0/archive.tar.gz"}, nil},
 		{"changes since the version itself", net + "/1.1.0?tab=changes&from=1.1.0", 200, []string{"<option selected>1.1.0</option>", "The interface is the same."}, []string{"What its author says"}},
 		{"a comparison with itself", net + "/1.1.0/code/main.tf?from=1.1.0", 404, nil, nil},
 		{"a comparison with no version", net + "/1.1.0/code/main.tf?from=9.0.0", 404, nil, nil},
