@@ -86,25 +86,37 @@ func (x *nameIndex) rank(w *word, k *ranker, penalty rank) {
 	if w.text == "" || strings.IndexByte(w.text, 0) >= 0 {
 		return // a NUL would join two names
 	}
-	for _, place := range x.find(w.text) {
-		at := int(place)
-		number := int(x.numbers[at])
-		name := x.word(number)
-		start := int(x.ends[number]) + number + 1
-		rest := name[at-start+len(w.text):]
-		found := ranksWithin
-		switch {
-		case strings.Index(name, w.text) != at-start:
-			continue // it counts once in a name
-		case at == start && rest == "":
-			found = ranksOfNames
-		case w.whole && (at != start || !endsWord(rest)):
-			continue // the words of the name are in the index of words, too
-		case at == start && endsWord(rest):
-			found = ranksOfFirst
-		case at == start:
-			found = ranksOfStart
+	places := x.find(w.text)
+	if len(places) > x.len()/2 { // such as the places of one letter: reading all names in order is faster
+		for number := range x.len() {
+			if at := strings.Index(x.word(number), w.text); at >= 0 {
+				x.rankName(number, at, w, k, penalty)
+			}
 		}
-		k.rank(x.postingsOf(number), found.behind(penalty))
+		return
 	}
+	for _, place := range places {
+		number := int(x.numbers[place])
+		start := int(x.ends[number]) + number + 1
+		if at := int(place) - start; strings.Index(x.word(number), w.text) == at { // it counts once in a name
+			x.rankName(number, at, w, k, penalty)
+		}
+	}
+}
+
+// rankName ranks the rows with a name in which a word is first at a place.
+func (x *nameIndex) rankName(number, at int, w *word, k *ranker, penalty rank) {
+	rest := x.word(number)[at+len(w.text):]
+	found := ranksWithin
+	switch {
+	case at == 0 && rest == "":
+		found = ranksOfNames
+	case w.whole && (at != 0 || !endsWord(rest)):
+		return // the words of the name are in the index of words, too
+	case at == 0 && endsWord(rest):
+		found = ranksOfFirst
+	case at == 0:
+		found = ranksOfStart
+	}
+	k.rank(x.postingsOf(number), found.behind(penalty))
 }
