@@ -62,11 +62,12 @@ type scratch struct {
 	words   []ranking
 	source  ranking
 	phrase  ranking
-	lacking []int16 // by word, what is added to the sum of a row that lacks it
-	most    int16   // the worst sum of a result
-	order   []int   // the words, the rarest first
-	sums    []int16 // by place: the best sum so far; negative: not found
-	found   []int32 // places with a sum
+	lacking []int16    // by word, what is added to the sum of a row that lacks it
+	allowed int        // how many words a result may lack
+	order   []int      // the words, the rarest first
+	wholes  []rowOwner // entries with parts that have one of the rarest words
+	sums    []int16    // by place: the best sum so far; negative: not found
+	found   []int32    // places with a sum
 	seen    rowSet
 	entries []result
 	pages   []result
@@ -95,7 +96,7 @@ func (s *Searcher) giveBack(x *scratch) {
 	for _, place := range x.found {
 		x.sums[place] = -1
 	}
-	x.found, x.entries, x.pages = x.found[:0], x.entries[:0], x.pages[:0]
+	x.found, x.entries, x.pages, x.wholes = x.found[:0], x.entries[:0], x.pages[:0], x.wholes[:0]
 	s.scratch.Put(x)
 }
 
@@ -122,73 +123,16 @@ func (s *Searcher) search(q Query, x *scratch) error {
 		}
 		return nil
 	}
-	for len(x.words) < len(q.words) {
-		x.words = append(x.words, newRanking(s.index.size))
-	}
-	words := x.words[:len(q.words)]
-	x.lacking = x.lacking[:0]
-	for i := range words {
-		switch w := &q.words[i]; {
-		case w.optional && w.kind == s.kind: // all are of the kind
-			x.lacking = append(x.lacking, 0)
-			continue
-		case w.optional:
-			x.lacking = append(x.lacking, int16(missing))
-		default:
-			x.lacking = append(x.lacking, lacksWord)
-		}
-		x.to = &words[i]
-		s.index.rank(&q.words[i], &x.ranker)
-	}
-	for i := range q.phrases {
-		s.rankPhrase(&q.phrases[i], words, x)
-	}
-	if q.source != "" {
-		x.to = &x.source
-		s.index.rankSource(q.source, &x.ranker)
-	}
-	if err := x.ctx.Err(); err != nil {
+	words, canMatch := s.rankWords(&q, x)
+	if err := x.ctx.Err(); err != nil || !canMatch {
 		return err
 	}
-	x.most = int16(q.allowed())*lacksWord + lacksWord - 1
 	x.order = x.order[:0]
 	for i := range words {
 		x.order = append(x.order, i)
 	}
 	slices.SortFunc(x.order, func(a, b int) int { return len(words[a].rows) - len(words[b].rows) })
-	look := func(rows []int32) {
-		for _, row := range rows {
-			if x.seen.has(row) {
-				continue
-			}
-			x.seen.add(row)
-			owner := s.index.owner(row)
-			place := s.places[owner.number]
-			sum := x.sum(words, row, owner.first)
-			switch {
-			case sum > x.most:
-				continue
-			case row != owner.first && !s.entries[place].Address.IsModule():
-				if q.Named == nil || q.Named.Slug != "" || !areNames(words, owner.first) {
-					x.pages = append(x.pages, newResult(sum, place, row-owner.first))
-				}
-				continue
-			case row != owner.first:
-				sum += int16(submodulePenalty)
-			}
-			if x.sums[place] < 0 {
-				x.found = append(x.found, place)
-				x.sums[place] = sum
-			}
-			x.sums[place] = min(x.sums[place], sum)
-		}
-	}
-	for i := range words {
-		if x.lacking[i] == lacksWord {
-			look(words[i].rows)
-		}
-	}
-	look(x.source.rows)
+	s.lookAtCandidates(&q, words, x)
 	for _, place := range x.found {
 		sum := x.sums[place]
 		if s.entries[place].Deprecated != nil {
@@ -200,6 +144,46 @@ func (s *Searcher) search(q Query, x *scratch) error {
 		x.leaveOutWorse()
 	}
 	return nil
+}
+
+// rankWords ranks rows for each word. canMatch is false if no row can have enough of the words; then the
+// rankings are not complete.
+func (s *Searcher) rankWords(q *Query, x *scratch) (words []ranking, canMatch bool) {
+	for len(x.words) < len(q.words) {
+		x.words = append(x.words, newRanking(s.index.size))
+	}
+	words = x.words[:len(q.words)]
+	for i := range q.phrases {
+		s.rankPhrase(&q.phrases[i], words, x)
+	}
+	if q.source != "" {
+		x.to = &x.source
+		s.index.rankSource(q.source, &x.ranker)
+	}
+	x.lacking = x.lacking[:0]
+	x.allowed = q.allowed()
+	nowhere := 0
+	for i := range words {
+		w := &q.words[i]
+		switch {
+		case w.optional && w.kind == s.kind: // all are of the kind
+			x.lacking = append(x.lacking, 0)
+			continue
+		case w.optional:
+			x.lacking = append(x.lacking, int16(missing))
+		default:
+			x.lacking = append(x.lacking, lacksWord)
+		}
+		x.to = &words[i]
+		s.index.rank(w, &x.ranker)
+		if !w.optional && len(words[i].rows) == 0 {
+			nowhere++
+		}
+		if nowhere > x.allowed && len(x.source.rows) == 0 {
+			return words, false
+		}
+	}
+	return words, true
 }
 
 // bestOf returns the best results, in order, and so many at most; 0: all.
@@ -235,6 +219,9 @@ func areNames(words []ranking, whole int32) bool {
 // lacksWord is added to the sum of what lacks a word, so that all that has more words is better.
 const lacksWord = 1000
 
+// most is the worst sum of a result.
+func (x *scratch) most() int16 { return int16(x.allowed+1)*lacksWord - 1 }
+
 // sum sums up the ranks of the words for a row. What is found in an entry itself is found in its
 // submodules and pages.
 func (x *scratch) sum(words []ranking, row, whole int32) (sum int16) {
@@ -242,7 +229,7 @@ func (x *scratch) sum(words []ranking, row, whole int32) (sum int16) {
 		i := x.order[i]
 		if best := min(words[i].ranks[row], words[i].ranks[whole]); best != notFound {
 			sum += int16(best)
-		} else if sum += x.lacking[i]; sum > x.most {
+		} else if sum += x.lacking[i]; sum > x.most() {
 			break
 		}
 	}

@@ -57,10 +57,7 @@ func newSearchIndex(entries []*Entry, before *searchIndex) *searchIndex {
 func (x *searchIndex) rows(e *Entry) (number, from, to int32, ok bool) {
 	for _, s := range x.segments {
 		if n, ok := s.rows[e]; ok {
-			first, end := s.first[n], s.size
-			if int(n)+1 < len(s.first) {
-				end = s.first[n+1]
-			}
+			first, end := s.rowsOf(n)
 			return number + n, from + first, from + end, true
 		}
 		number += int32(len(s.first))
@@ -73,6 +70,7 @@ func (x *searchIndex) rows(e *Entry) (number, from, to int32, ok bool) {
 type rowOwner struct {
 	number int32
 	first  int32 // the row of the entry itself; the rows of its parts follow
+	end    int32 // the row after these
 }
 
 // owner returns the entry of a row.
@@ -85,7 +83,8 @@ func (x *searchIndex) owner(row int32) rowOwner {
 		at++
 	}
 	n := x.segments[at].owners[row-before]
-	return rowOwner{number + n, before + x.segments[at].first[n]}
+	first, end := x.segments[at].rowsOf(n)
+	return rowOwner{number + n, before + first, before + end}
 }
 
 // rank ranks rows for a word.

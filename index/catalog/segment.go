@@ -38,6 +38,14 @@ func (s *segment) has(e *Entry) bool {
 	return ok
 }
 
+// rowsOf returns the first row of an entry, and the row after its last one.
+func (s *segment) rowsOf(number int32) (first, end int32) {
+	if next := int(number) + 1; next < len(s.first) {
+		return s.first[number], s.first[next]
+	}
+	return s.first[number], s.size
+}
+
 // A segmentBuilder collects the words of entries.
 type segmentBuilder struct {
 	names, words indexBuilder
