@@ -269,7 +269,6 @@ func TestSigningKeyFile(t *testing.T) {
 	}
 }
 
-// A key may only be generated if there is none, not if it cannot be read.
 // lockedKey returns an armored private key with a passphrase.
 func lockedKey(t *testing.T, passphrase string) string {
 	t.Helper()
