@@ -64,13 +64,15 @@ func (q Query) Explain(e *Entry) Explanation {
 	own.look(e.Owner+" "+e.Source, atWords)
 	t := e.text()
 	x.Reasons = own.reasons(t.codes, t.further)
+	if named || own.source {
+		return x // that the module is called so, or itself requires the provider, is reason enough
+	}
 	for i := range t.submodules {
 		s := &t.submodules[i]
 		part := q.newFinding()
 		p := PartExplanation{Path: s.path, Name: part.markPath(s), Description: part.mark(s.description, atWords)}
 		p.Reasons = part.reasons(s.codes, "")
-		// If the module is called so, or itself requires the provider, that is reason enough.
-		if !named && !own.source && part.any() && (part.with(own).all() || part.source) {
+		if part.any() && (part.with(own).all() || part.source) {
 			x.Parts = append(x.Parts, p)
 		}
 	}

@@ -128,7 +128,7 @@ func findWord(w *word, folded string, at where) []span {
 			return found
 		}
 	}
-	if !w.typo {
+	if !w.typo || strings.IndexByte(folded, w.text[0]) < 0 {
 		return nil
 	}
 	var found []span

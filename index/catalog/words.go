@@ -139,7 +139,7 @@ func eachRun(s string, visit func(at int, word string, spaceless bool)) {
 		now := 0
 		switch {
 		case !isInWord(r):
-		case moduledoc.IsSpaceless(r):
+		case r >= utf8.RuneSelf && moduledoc.IsSpaceless(r):
 			now = 2
 		default:
 			now = 1
