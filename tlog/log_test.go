@@ -296,21 +296,47 @@ func TestCallersThatAppendAtTheSameTime(t *testing.T) {
 	})
 }
 
+// So many leaves are signed at once, and the rest waits its turn. Close waits for what is being added.
 func TestAppendingToALogThatIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := open(t, newMemory())
-		var results []chan error
+		goOn, slow := make(chan struct{}), false
+		l := openBy(t, &access{memory: newMemory(), before: func(o operation) error {
+			if slow && o.does == "create" {
+				<-goOn
+			}
+			return nil
+		}})
+		mustAppend(t, l, moduleLeaf(0))
+		slow = true
+		results := make(chan error, 3)
 		const each = maxAdded/2 + 1 // no two are signed at once
 		for n := range 3 {
-			result := make(chan error, 1)
-			results = append(results, result)
-			go func() { result <- l.Append(t.Context(), leavesFrom(n*each, (n+1)*each)...) }()
+			go func() { results <- l.Append(t.Context(), leavesFrom(n*each, (n+1)*each)...) }()
 		}
+		time.Sleep(time.Second)
+		synctest.Wait() // the first is being added
+		closed := make(chan struct{})
+		go func() {
+			l.Close()
+			close(closed)
+		}()
 		synctest.Wait()
-		l.Close()
-		for _, result := range results {
-			<-result // each caller is answered
+		if len(results) != 2 {
+			t.Fatalf("when it is closed, %d of those that wait are answered", len(results))
 		}
+		for range 2 {
+			if err := <-results; !errors.Is(err, errClosed) {
+				t.Errorf("who waits is told %v", err)
+			}
+		}
+		select {
+		case <-closed:
+			t.Error("it is closed while something is added")
+		default:
+		}
+		close(goOn)
+		<-closed
+		<-results // is answered, too
 		if err := l.Append(t.Context(), moduleLeaf(1)); !errors.Is(err, errClosed) {
 			t.Errorf("afterwards it says %v", err)
 		}
