@@ -189,6 +189,22 @@ func testSignaturesThatAreNeeded(t *testing.T, on treeKind) {
 	})
 }
 
+// SHA256SUMS decides between builds of a file. The answer names the files of which none is left.
+func TestSHA256SUMSNamesWhatItDrops(t *testing.T) {
+	d, other, third := newDist(t, ""), newDist(t, "other"), newDist(t, "third")
+	r := newRegistry(t)
+	for _, build := range []dist{other, d, third} {
+		r.mustPut(linuxZip, build[linuxZip], publish.Waiting)
+	}
+	for _, build := range []dist{other, third} {
+		r.mustPut(darwinZip, build[darwinZip], publish.Waiting)
+	}
+	result := r.mustPut(sums, d[sums], publish.Waiting)
+	if want := "not those that SHA256SUMS is of, and dropped: " + darwinZip; result.Message != want || slices.Contains(result.Missing, linuxZip) {
+		t.Errorf("missing are %v, and it says %q", result.Missing, result.Message)
+	}
+}
+
 // A slowBody waits before its first byte.
 type slowBody struct {
 	io.Reader

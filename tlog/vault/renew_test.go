@@ -174,6 +174,26 @@ func TestALogOfARegistryThatWasRenamed(t *testing.T) {
 	})
 }
 
+// A configuration that names a log means that log alone.
+func TestALogThatIsNotTheConfiguredOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, l := newLog(t)
+		l.Fixed = true
+		if err := appendTo(t, l, "2.0.0"); err != nil {
+			t.Errorf("by its name, it says %v", err)
+		}
+		l.Origin = "other.example.com/log"
+		_, read := l.Read(t.Context())
+		_, opened := l.Open(t.Context())
+		_, rotated := l.Rotate(t.Context())
+		for does, err := range map[string]error{"read": read, "opened": opened, "rotated": rotated} {
+			if err == nil || !strings.Contains(err.Error(), "is called "+origin+", and the configuration calls it other.example.com/log: the name is fixed when a log is begun") {
+				t.Errorf("%s by another name, it says %v", does, err)
+			}
+		}
+	})
+}
+
 // Until the name is noted, the log is not added to.
 func TestANameOfALogThatCannotBeNoted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -401,6 +401,14 @@ func TestEntriesThatAreLeftOut(t *testing.T) {
 	}
 }
 
+// What the cache has of an answer counts only if the log proves it.
+func TestALookupThatIsChangedInTheCache(t *testing.T) {
+	m := installed(t, full(t))
+	says(t, m.verify(), demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
+	changeKept(t, m, "/acme/vpc/aws/1.0.0", "acme/vpc/aws 1.0.0 ", "acme/vpc/aws 1.0.1 ")
+	says(t, m.verify(), demo+" 1.2.0 ok", vpc+" 1.0.0 ok")
+}
+
 // An instance that has not got the newest entries leaves nothing out, and may be asked again.
 func TestAnInstanceThatIsBehind(t *testing.T) {
 	m := newMachine(t, full(t))

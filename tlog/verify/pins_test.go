@@ -3,6 +3,7 @@ package verify_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +103,9 @@ func TestUpdatePins(t *testing.T) {
 		}
 		if wanted, err := os.ReadFile(want); err != nil || string(got) != string(wanted) {
 			t.Errorf("%s: the file has\n%s\nwant\n%s", test.rule, got, wanted)
+		}
+		if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode() != 0o644 { // it is for all who use the repository
+			t.Errorf("%s: its mode is %v, %v", test.rule, info, err)
 		}
 	}
 }
