@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -53,6 +54,30 @@ func TestLocksThatDoNotCome(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A publisher that leaves while it waits is no failure of the registry.
+func TestPublishersThatLeaveWhileTheyWaitForALock(t *testing.T) {
+	root, module := t.TempDir(), indextest.TarGz("main.tf", "")
+	synctest.Test(t, func(t *testing.T) {
+		r := newUnobserved(t, root, source.Directories{Root: root}.Open)
+		unlock, err := r.locks.lock(t.Context(), "terraform_registry/publish/acme/vpc/aws@1.0.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unlock()
+		ctx, leave := context.WithCancel(t.Context())
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := r.Put(ctx, moduleFile(t, "1.0.0.tgz"), upload(module))
+			waiting <- err
+		}()
+		synctest.Wait()
+		leave()
+		if err := <-waiting; !errors.Is(err, publish.ErrInterrupted) || r.log.Len() > 0 {
+			t.Errorf("it says %v, and the log has %s", err, r.log)
+		}
+	})
 }
 
 // A lock outlives the context of the wait for it, and the request. Some storages renew a lock

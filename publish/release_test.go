@@ -153,11 +153,16 @@ func testSignaturesThatAreNeeded(t *testing.T, on treeKind) {
 		saying(t, err, publish.ErrConflict, "is published without "+signature)
 	})
 	t.Run("where signatures are required it is", func(t *testing.T) {
-		r := on.newRegistry(t, func(o *publish.Options) { o.RequireSignatures = true })
-		d := newDist(t, "")
-		for _, name := range d.names() {
-			if result := r.mustPut(name, d[name], publish.Waiting); !slices.Contains(result.Missing, signature) {
-				t.Errorf("after %s, %v are missing", name, result.Missing)
+		for _, keys := range []string{"", "unsigned\n"} {
+			r := on.newRegistry(t, func(o *publish.Options) { o.RequireSignatures = true })
+			if keys != "" {
+				r.Write("keys/acme.asc", keys)
+			}
+			d := newDist(t, "")
+			for _, name := range d.names() {
+				if result := r.mustPut(name, d[name], publish.Waiting); !slices.Contains(result.Missing, signature) {
+					t.Errorf("with the keys %q, after %s, %v are missing", keys, name, result.Missing)
+				}
 			}
 		}
 	})
