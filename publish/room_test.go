@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -152,12 +153,23 @@ func TestRefusedFilesAreCheap(t *testing.T) {
 	}
 }
 
-// An upload that is refused or ends early takes up no room.
+// An upload that is refused, ends early or cannot be stored takes up no room.
 func TestFilesThatAreNotTakenTakeNoRoom(t *testing.T) {
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
-	r := newRegistry(t, func(o *publish.Options) { o.MaxStagedEach = int64(len(content)) + 100 })
+	var disk treetest.Faults
+	r := newRegistry(t, func(o *publish.Options) { o.Open, o.MaxStagedEach = disk.Open(o.Open), int64(len(content))+100 })
 	for range 5 {
 		f := moduleFile(t, "1.0.0.tar.gz")
+		disk.When(func(_ int, o treetest.Operation) error {
+			if tree.IsTemporary(path.Base(o.Path)) {
+				return syscall.ENOSPC
+			}
+			return nil
+		})
+		if _, err := r.Put(t.Context(), f, upload(content)); err == nil || !strings.Contains(err.Error(), "the disk is full") {
+			t.Fatal(err)
+		}
+		disk.When(nil)
 		if _, err := r.Put(t.Context(), f, publish.Upload{Body: strings.NewReader("no archive" + content), Size: -1}); !errors.Is(err, publish.ErrRefused) {
 			t.Fatal(err)
 		}
