@@ -3,6 +3,9 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -212,6 +215,16 @@ func TestAccessAsksTheServer(t *testing.T) {
 				t.Errorf("got %q and error %v", out, err)
 			}
 		})
+	}
+}
+
+func TestAccessOfWhatIsNoAdminAPI(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }))
+	defer server.Close()
+	at := server.Listener.Addr().String()
+	out, _, err := commandtest.Run(t.Context(), accessCommand(), "--address", at, "read", "acme/demo")
+	if out != "" || err == nil || !strings.Contains(err.Error(), "the admin API at "+at+" gives an unexpected answer: ") {
+		t.Errorf("got %q and error %v", out, err)
 	}
 }
 

@@ -121,6 +121,10 @@ host "registry.terraform.io" {
 			has: []string{"\ncredentials \"registry.terraform.io\" {\n", "TF_TOKEN_registry_terraform_io", "\ncredentials \"registry.example.com\" {\n"}},
 		{rule: "unless everyone may read what is mirrored", server: onHTTPS(empty(terraformUpstream + `,"access":{"rules":[{"effect":"allow","who":"anonymous","right":"read","addresses":["registry.terraform.io"]}]}`)), args: "--for stand-in",
 			has: []string{"TF_TOKEN_registry_example_com"}, lacks: []string{"TF_TOKEN_registry_terraform_io"}},
+		{rule: "also on request", server: onHTTPS(empty(terraformUpstream + `,"access":{"rules":[{"effect":"allow","who":"anonymous","right":"read","addresses":["registry.terraform.io"]}]}`)), args: "--for stand-in --token",
+			has: []string{"TF_TOKEN_registry_example_com"}, lacks: []string{"TF_TOKEN_registry_terraform_io"}},
+		{rule: "a mirror needs one if only what is the registry's own may be read without", server: onHTTPS(empty(terraformUpstream + `,"access":{"rules":[{"effect":"allow","who":"anonymous","right":"read","addresses":["*/*"]}]}`)), args: "--for mirror",
+			has: []string{"TF_TOKEN_registry_example_com"}},
 		{rule: "nor is one needed for that mirror", server: onHTTPS(empty(terraformUpstream + `,"access":{"rules":[{"effect":"allow","who":"anonymous","right":"read","addresses":["registry.terraform.io","*/*"]}]}`)), args: "--for mirror",
 			lacks: []string{"TF_TOKEN"}},
 	} {

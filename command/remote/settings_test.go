@@ -40,9 +40,20 @@ func TestSettingsOfClients(t *testing.T) {
 	if _, err := ClientTokens()(t.Context(), "a.example.com"); err == nil || strings.Contains(err.Error(), "sec ret") {
 		t.Errorf("a token with a space: %v", err)
 	}
+	// Errors name the file.
+	file := filepath.Join(dir, "cli.tfrc") + ": "
 	write("provider_installation {")
-	if _, err := ClientSettings(); err == nil || !strings.Contains(err.Error(), "cannot be read: correct it") {
+	if _, err := ClientSettings(); err == nil || err.Error() != file+"line 1 cannot be read: correct it" {
 		t.Errorf("a broken file: %v", err)
+	}
+	for content, says := range map[string]string{
+		"credentials \"b.example.com\" {}":            "its credentials for b.example.com have no token",
+		"credentials_helper \"a\" {\n  args = 1\n}\n": "args of its credentials_helper are no list of strings",
+	} {
+		write(content)
+		if _, err := ClientTokens()(t.Context(), "b.example.com"); err == nil || err.Error() != file+says {
+			t.Errorf("a token by\n%s: %v", content, err)
+		}
 	}
 }
 
