@@ -37,7 +37,8 @@ type Options struct {
 	Anchor Anchor
 	Memo   Memo // of this instance; nil: none
 
-	// Interval is the least time after which this Log adds again. Zero: a second.
+	// Interval is the least time from when this Log begins to add until it begins again, however long
+	// adding takes. Zero: a second.
 	Interval time.Duration
 }
 
