@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -275,6 +276,8 @@ func TestWhatALoadReturns(t *testing.T) {
 			func(context.Context) (int, time.Duration, error) { return 1, time.Minute, failed }, "it failed", 0},
 		{"a panic is an error",
 			func(context.Context) (int, time.Duration, error) { panic("out of range") }, "loading panicked: out of range", 0},
+		{"a load that does not return is an error",
+			func(context.Context) (int, time.Duration, error) { runtime.Goexit(); return 1, time.Minute, nil }, "loading ended without a value", 0},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -188,17 +189,24 @@ func (s *store) begin(ctx context.Context, key any) *load {
 func (s *store) run(b bounds, key any, l *load, read func() (item, error)) {
 	defer close(l.ended)
 	defer l.cancel()
-	i, err := recovered(read)
-	l.value, l.err = i.value, err
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	if s.loads[key] == l {
-		delete(s.loads, key)
-		if err == nil {
-			s.put(b, key, i)
+	var i item
+	l.err = errEnded
+	defer func() {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		if s.loads[key] == l {
+			delete(s.loads, key)
+			if l.err == nil {
+				s.put(b, key, i)
+			}
 		}
-	}
+	}()
+	i, l.err = recovered(read)
+	l.value = i.value
 }
+
+// errEnded is the error of a load that has ended its goroutine instead of returning.
+var errEnded = errors.New("loading ended without a value")
 
 // leave ends the waiting of one caller.
 func (s *store) leave(key any, l *load) {

@@ -97,6 +97,7 @@ func (g *Group[K, V]) Join(ctx context.Context, key K, run func(*Flight[V]) (V, 
 			defer g.mutex.Unlock()
 			delete(g.under, key)
 		}()
+		f.err = ErrPanicked // also if run ends its goroutine instead of returning
 		f.result, f.err = g.recovered(f, run)
 	}()
 	return f

@@ -2,6 +2,7 @@ package flight_test
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/pull/flight"
@@ -27,5 +28,13 @@ func TestFlightsThatPanic(t *testing.T) {
 	}
 	if n, err := f.Do(t.Context(), "key", func(*upstream.Clients) (int, error) { return 7, nil }); n != 7 || err != nil {
 		t.Errorf("the next call gets %d, %v", n, err)
+	}
+}
+
+// Nor has a flight a value whose goroutine ends before it returns one, as by a failed test.
+func TestFlightsThatDoNotReturn(t *testing.T) {
+	var f flight.Group[string, int]
+	if n, err := f.Do(t.Context(), "key", func(*upstream.Clients) (int, error) { runtime.Goexit(); return 7, nil }); !errors.Is(err, flight.ErrPanicked) {
+		t.Errorf("a caller gets %d, %v", n, err)
 	}
 }
