@@ -65,7 +65,7 @@ func (u *unpacker) tooLarge() error {
 	return refuse(ErrTooLarge, "the module's archive unpacks to more than %d bytes", u.limit)
 }
 
-// unpack writes all entries. The error is a badModule, or the error of reading or
+// unpack writes all entries. The error is a refusal, or the error of reading or
 // writing.
 func (u *unpacker) unpack(ctx context.Context, f *os.File, size int64, format string) (err error) {
 	switch format {
