@@ -115,7 +115,7 @@ func (l *Links) Verify(files, file, rawQuery string, now time.Time) error {
 	if strings.IndexByte(files, 0) >= 0 || strings.IndexByte(file, 0) >= 0 {
 		return ErrLinkInvalid
 	}
-	key, err := named([linkIDSize]byte(link.signature[:]), l.Keys, l.Reload)
+	key, err := findLinkKey([linkIDSize]byte(link.signature[:]), l.Keys, l.Reload)
 	if err != nil {
 		return err
 	}

@@ -118,16 +118,16 @@ func wholeSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) 
 
 func (k *LinkKeys) current() *LinkKey { return k.keys[0] }
 
-// named returns the key with an ID among the loaded keys; nil: the registry has none. If it is not
+// findLinkKey returns the key with an ID among the loaded keys; nil: the registry has none. If it is not
 // among them, another instance may just have made it, so they are reloaded, unless reload is nil.
 // The error is ErrNoLinkKeys: the registry may have the key, and it cannot be loaded. IDs are public.
-func named(id [linkIDSize]byte, loaded func() *LinkKeys, reload func() bool) (*LinkKey, error) {
+func findLinkKey(id [linkIDSize]byte, loaded func() *LinkKeys, reload func() bool) (*LinkKey, error) {
 	keys, current := loaded(), true
-	key := keys.named(id)
+	key := keys.find(id)
 	if key == nil && reload != nil {
 		current = reload()
 		keys = loaded()
-		key = keys.named(id)
+		key = keys.find(id)
 	}
 	if key == nil && (keys == nil || !current) {
 		return nil, ErrNoLinkKeys
@@ -135,7 +135,7 @@ func named(id [linkIDSize]byte, loaded func() *LinkKeys, reload func() bool) (*L
 	return key, nil
 }
 
-func (k *LinkKeys) named(id [linkIDSize]byte) *LinkKey {
+func (k *LinkKeys) find(id [linkIDSize]byte) *LinkKey {
 	if k == nil {
 		return nil
 	}

@@ -219,18 +219,18 @@ func (r *Rules) AllNamedGroups(groups []string) []string {
 // AllowsAll reports whether s has the right to everything, even to resources that are
 // added later: a rule for everything allows it, and no rule before it denies s a part.
 func (r *Rules) AllowsAll(s Subject, right Right) bool {
-	return r.allows(&Subject{}, right, everything, anything) || r.allows(&s, right, everything, anything) // as in Decide
+	return r.allows(&Subject{}, right, isEverything, anyPattern) || r.allows(&s, right, isEverything, anyPattern) // as in Decide
 }
 
 // AllowsAny reports whether a rule allows s the right to something, and no rule before it
 // denies s everything. There need be nothing like that.
 func (r *Rules) AllowsAny(s Subject, right Right) bool {
-	return r.allows(&Subject{}, right, anything, everything) || r.allows(&s, right, anything, everything)
+	return r.allows(&Subject{}, right, anyPattern, isEverything) || r.allows(&s, right, anyPattern, isEverything)
 }
 
-func everything(p pattern) bool { return p.everything }
+func isEverything(p pattern) bool { return p.everything }
 
-func anything(pattern) bool { return true }
+func anyPattern(pattern) bool { return true }
 
 // AllowsHostname reports whether s has the right to everything that is mirrored from
 // the hostname, or to everything hosted if hostname is empty. This includes resources

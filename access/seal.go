@@ -41,7 +41,7 @@ func (s *Sealer) Open(purpose, sealed string) ([]byte, error) {
 	if err != nil || len(raw) <= linkIDSize {
 		return nil, ErrNotSealed
 	}
-	key, err := named([linkIDSize]byte(raw), s.Keys, s.Reload)
+	key, err := findLinkKey([linkIDSize]byte(raw), s.Keys, s.Reload)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ The exit status is 1 if the server could not start, and 2 if the command was
 called wrongly.`,
 		CobraFunc: func(cmd *cobra.Command) {
 			// Before they are parsed, and when Caddy has all its commands.
-			if args := named(os.Args, subcommands()); !slices.Equal(args, os.Args) {
+			if args := withOwnCommand(os.Args, subcommands()); !slices.Equal(args, os.Args) {
 				os.Args = args
 			}
 			cli.AddTreeFlags(cmd)

@@ -28,7 +28,7 @@ func completeCommandsOfCaddy(cmd *cobra.Command, args []string, prefix string) (
 	if len(args) > 0 || !cmd.HasParent() || !calledAfterRegistry(os.Args[0]) {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	for _, c := range besides(cmd) {
+	for _, c := range caddyCommands(cmd) {
 		if strings.HasPrefix(c.Name(), prefix) {
 			names = append(names, cobra.CompletionWithDesc(c.Name(), c.Short))
 		}

@@ -63,7 +63,7 @@ func TestDocumentedCommands(t *testing.T) {
 		if strings.HasPrefix(line, "./") {
 			continue // of go build -o caddy-terraform-registry
 		}
-		args := named(append([]string{module.BinaryName}, shellWords(line)...), subcommands())
+		args := withOwnCommand(append([]string{module.BinaryName}, shellWords(line)...), subcommands())
 		if _, isCaddys := caddycmd.Commands()[args[1]]; isCaddys && args[1] != ownCommand {
 			continue
 		}

@@ -42,14 +42,14 @@ func commandsOfCaddy(cmd *cobra.Command) string {
 	}
 	var b strings.Builder
 	b.WriteString("\nCommands of Caddy:\n")
-	for _, c := range besides(cmd) {
+	for _, c := range caddyCommands(cmd) {
 		fmt.Fprintf(&b, "  %-14s %s\n", c.Name(), c.Short)
 	}
 	return b.String()
 }
 
-// besides returns the commands of Caddy, except for names that the registry has a subcommand for.
-func besides(own *cobra.Command) (others []*cobra.Command) {
+// caddyCommands returns the commands of Caddy, except for names that the registry has a subcommand for.
+func caddyCommands(own *cobra.Command) (others []*cobra.Command) {
 	for _, c := range own.Parent().Commands() {
 		hasName := func(sub *cobra.Command) bool { return sub.Name() == c.Name() }
 		if c.IsAvailableCommand() && c != own && !slices.ContainsFunc(own.Commands(), hasName) {

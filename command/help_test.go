@@ -96,7 +96,7 @@ func TestMistypedCommands(t *testing.T) {
 	} {
 		root := &cobra.Command{Use: "caddy"}
 		root.AddCommand(registryCommand(t), &cobra.Command{Use: "reload", Run: func(*cobra.Command, []string) {}})
-		args := named(append([]string{os.Args[0]}, strings.Fields(test.typed)...), subcommands())
+		args := withOwnCommand(append([]string{os.Args[0]}, strings.Fields(test.typed)...), subcommands())
 		_, _, err := commandtest.Run(t.Context(), root, args[1:]...)
 		if err == nil || err.Error() != test.says || commandtest.Status(err) != cli.ExitUsage {
 			t.Errorf("%s: %v", test.typed, err)

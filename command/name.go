@@ -15,14 +15,14 @@ import (
 // ownCommand is the registry's command in Caddy.
 const ownCommand = "terraform-registry"
 
-// named returns the arguments of a program, with the registry's own command before its
+// withOwnCommand returns the arguments of a program, with the registry's own command before its
 // flags and subcommands. A release is a binary that is called after the registry: its
 // users need not say the name twice. `caddy-terraform-registry check` is
 // `caddy terraform-registry check`, and `caddy-terraform-registry --root FOLDER` is
 // `caddy terraform-registry --root FOLDER`. Completion by the shell names the subcommand,
 // too. An unknown command is left to the registry's own, whose error names similar commands of
 // both. Help without a command is the registry's, too, and lists both.
-func named(args []string, subcommands []*cobra.Command) []string {
+func withOwnCommand(args []string, subcommands []*cobra.Command) []string {
 	if len(args) == 0 || !calledAfterRegistry(args[0]) {
 		return args
 	}

@@ -30,7 +30,7 @@ func TestSubcommandsByTheNameOfTheProgram(t *testing.T) {
 		{"another program", "caddy check --root /srv", "caddy check --root /srv"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := strings.Join(named(strings.Fields(test.args), subcommands()), " "); got != test.want {
+			if got := strings.Join(withOwnCommand(strings.Fields(test.args), subcommands()), " "); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

@@ -95,7 +95,7 @@ func (n *noticeChange) restore(before []byte) (noticeResult, error) {
 		kinds = append(kinds, string(k))
 	}
 	r := noticeResult{content: after, restores: true, said: fmt.Sprintf("restored %s (%s)", n.versions, strings.Join(kinds, ", "))}
-	if wider := n.wider(&remaining); len(wider) > 0 {
+	if wider := n.overlappingNotices(&remaining); len(wider) > 0 {
 		r.and = "; still " + strings.Join(wider, ", ")
 	}
 	return r, nil
@@ -210,7 +210,7 @@ type notRestoredError struct{ error }
 
 func (n *noticeChange) whyNotRestored(m *registryhcl.File) error {
 	err := fmt.Errorf("%s has no block for exactly %s", cli.Printable(n.file.name()), n.versions)
-	if wider := n.wider(m); len(wider) > 0 {
+	if wider := n.overlappingNotices(m); len(wider) > 0 {
 		return fmt.Errorf("%w: restore what covers it (%s), then add back what should stay", err, strings.Join(wider, ", "))
 	}
 	if all := listNotices(m, func(address.Constraints) bool { return true }); len(all) > 0 {
@@ -219,8 +219,8 @@ func (n *noticeChange) whyNotRestored(m *registryhcl.File) error {
 	return fmt.Errorf("%w: nothing is deprecated or withdrawn there", err)
 }
 
-// wider lists the notices that cover some of the versions.
-func (n *noticeChange) wider(m *registryhcl.File) []string {
+// overlappingNotices lists the notices that cover some of the versions.
+func (n *noticeChange) overlappingNotices(m *registryhcl.File) []string {
 	return listNotices(m, n.overlaps)
 }
 

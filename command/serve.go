@@ -328,18 +328,18 @@ func defaultListen(domain string, internalCerts bool) string {
 // reachable returns a host to connect to for the host of a listener, which may
 // stand for every address.
 func reachable(host string) string {
-	if everywhere(host) {
+	if isAnyAddress(host) {
 		return "localhost"
 	}
 	return host
 }
 
-func everywhere(host string) bool {
+func isAnyAddress(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "" || err == nil && ip.IsUnspecified()
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
@@ -349,7 +349,7 @@ func loopback(host string) bool {
 func certificateNames(host, listenHost string) []string {
 	names := []string{certificateName(host)}
 	switch {
-	case everywhere(listenHost) || loopback(listenHost):
+	case isAnyAddress(listenHost) || isLoopback(listenHost):
 		names = append(names, "localhost", "127.0.0.1", "::1")
 	default:
 		names = append(names, certificateName(listenHost))

@@ -84,7 +84,7 @@ func (g *Registry) visible(c *catalog.Catalog, entries []*catalog.Entry, self sv
 	merged := make(map[address.Address]bool)
 	for _, e := range entries {
 		a := e.Address
-		t := g.named(self, a)
+		t := g.targetOf(self, a)
 		if a.Hostname != "" && a.Hostname != t.place.Hostname {
 			// The entry is under the name that the registry is asked by, but that name
 			// does not include it (see target). So no request can name it.

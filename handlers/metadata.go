@@ -91,7 +91,7 @@ func hasTag(list, sum string) bool {
 // authorizeFileChange records the address of a file, and asks the rules whether r may
 // change the file.
 func (g *Registry) authorizeFileChange(r *request, file publish.File) error {
-	r.target = g.named(r.self, file.Address)
+	r.target = g.targetOf(r.self, file.Address)
 	r.target.private = true // no matter who may read it
 	r.about(file.Address)
 	right := access.Publish

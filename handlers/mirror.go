@@ -44,7 +44,7 @@ func (g *Registry) resolveMirror(r *request, s []string) (answerer, error) {
 	if a.Hostname == "" {
 		r.target = g.located(a)
 	} else {
-		r.target = g.named(r.self, a)
+		r.target = g.targetOf(r.self, a)
 	}
 	switch {
 	case last == "index.json":
@@ -100,7 +100,7 @@ func (g *Registry) answerMirrorArchives(w http.ResponseWriter, r *request) error
 	case err != nil:
 		return upstreamFailed(err)
 	}
-	g.told(r, t.version, "")
+	g.countLocated(r, t.version, "")
 	return g.writeDocument(w, r, d, g.archiveLinks(r, a))
 }
 

@@ -56,7 +56,7 @@ func (g *Registry) resolveModules(r *request, s []string) (answerer, error) {
 		return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
 	}
 	if host == "" {
-		r.target = g.named(r.self, a.WithHostname(r.original))
+		r.target = g.targetOf(r.self, a.WithHostname(r.original))
 	} else {
 		r.target = g.located(a)
 	}
@@ -184,7 +184,7 @@ func (g *Registry) writeModuleLocation(w http.ResponseWriter, r *request, p modu
 		}
 		get = string(signed)
 	}
-	g.told(r, p.version, "")
+	g.countLocated(r, p.version, "")
 	set(w, "X-Terraform-Get", get, "Cache-Control", r.revalidate(), contentTypeOptions, noSniff)
 	if r.target.private && p.folder == "" && r.downloadsWithToken(p.size) {
 		return writeTokenLocation(w, r, location)

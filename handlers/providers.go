@@ -50,7 +50,7 @@ func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 	if err != nil {
 		return nil, fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
 	}
-	r.target = g.named(r.self, a.WithHostname(r.original))
+	r.target = g.targetOf(r.self, a.WithHostname(r.original))
 	r.target.version, r.target.platform = version, platform
 	if r.Kind == KindStaging {
 		return answer, g.authorizeChange(r, access.Publish)
@@ -85,7 +85,7 @@ func (g *Registry) answerProviderDownload(w http.ResponseWriter, r *request) err
 	}
 	r.aboutTarget()
 	r.Version, r.Platform = t.version, t.platform.String()
-	g.told(r, r.Version, r.Platform)
+	g.countLocated(r, r.Version, r.Platform)
 	return g.writeDocument(w, r, d, g.downloadLinks(r, a))
 }
 

@@ -116,7 +116,7 @@ func (g *Registry) refreshedModule(r *request, module string, body io.Reader) ([
 	if err != nil {
 		return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
 	}
-	r.target = g.named(r.self, a)
+	r.target = g.targetOf(r.self, a)
 	if !webhook.Is(r.Header) {
 		if err := g.authorizeChange(r, access.Publish); err != nil {
 			return nil, err

@@ -122,10 +122,10 @@ func (s *Search) best() int { return min(s.Modules.Best(), s.Providers.Best(), s
 
 // search searches for exactly the words of a query.
 func (l *listing) search(ctx context.Context, q catalog.Query, most int) (s Search, err error) {
-	if s.Modules, _, err = l.modules.search(ctx, q, anything, most); err != nil {
+	if s.Modules, _, err = l.modules.search(ctx, q, anyEntry, most); err != nil {
 		return Search{}, err
 	}
-	if s.Providers, s.Pages, err = l.providers.search(ctx, q, anything, most); err != nil {
+	if s.Providers, s.Pages, err = l.providers.search(ctx, q, anyEntry, most); err != nil {
 		return Search{}, err
 	}
 	if s.Pages.isNamed {
@@ -159,14 +159,14 @@ func (s *Search) leaveOutWorse() {
 	}
 }
 
-func anything(*Listed) bool { return true }
+func anyEntry(*Listed) bool { return true }
 
 // search finds entries and pages. If the query names one that is visible and asked for, that
 // is the only result; else its words count. It returns so many at most; 0: all.
 func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed) bool, most int) (entries, pages FoundList, err error) {
 	all := l.entries()
 	entries, pages = FoundList{Query: q, listed: all}, FoundList{Query: q, listed: all}
-	if entry, page, ok := l.named(q.Named); ok && asked(&all[entry]) {
+	if entry, page, ok := l.findNamed(q.Named); ok && asked(&all[entry]) {
 		found := catalog.OneResult(entry, page)
 		if q.Named.Slug == "" {
 			entries.results, entries.isNamed = found, true
@@ -181,9 +181,9 @@ func (l *listed) search(ctx context.Context, q catalog.Query, asked func(*Listed
 	return entries, pages, err
 }
 
-// named returns what a query names, if it is listed: an entry, and the page of its documentation, or -1. A
+// findNamed returns what a query names, if it is listed: an entry, and the page of its documentation, or -1. A
 // name without a HOSTNAME may be hosted, or of a public registry.
-func (l *listed) named(r *catalog.Reference) (entry, page int, ok bool) {
+func (l *listed) findNamed(r *catalog.Reference) (entry, page int, ok bool) {
 	if r == nil {
 		return 0, -1, false
 	}

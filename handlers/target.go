@@ -67,9 +67,9 @@ func (g *Registry) hostedPlace(name svchost.Hostname, a address.Address) index.P
 	return index.Place{Address: a.WithHostname(""), Hosted: true}
 }
 
-// named returns the target of an address. self is the registry's name in the request.
+// targetOf returns the target of an address. self is the registry's name in the request.
 // An address without a HOSTNAME is hosted.
-func (g *Registry) named(self svchost.Hostname, a address.Address) target {
+func (g *Registry) targetOf(self svchost.Hostname, a address.Address) target {
 	switch {
 	case a.Hostname == "":
 		return g.hostedAs(self, a)

@@ -199,7 +199,7 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 	if err != nil {
 		return fail(http.StatusNotFound, "that is not the address of a provider or module: use lookup/providers/NAMESPACE/TYPE/VERSION or lookup/modules/NAMESPACE/NAME/SYSTEM/VERSION")
 	}
-	r.target = g.named(r.self, a)
+	r.target = g.targetOf(r.self, a)
 	r.target.version = s[len(s)-1]
 	if err := g.authorize(r); err != nil {
 		return err
@@ -280,7 +280,7 @@ func (v *View) Appearance(a address.Address, version string) (first tlog.Appeara
 	if l == nil {
 		return first, "", false
 	}
-	t := v.named(a)
+	t := v.targetOf(a)
 	for _, a := range slices.Backward(t.entered()) {
 		if first, ok = l.Appearance(a, version); ok {
 			return first, v.proofPath(t.resource().Address, version), true

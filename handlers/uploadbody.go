@@ -52,7 +52,7 @@ func newUploadBody(w http.ResponseWriter, r *http.Request) *uploadBody {
 	if b.ended = r.ContentLength == 0; b.ended {
 		return b
 	}
-	b.setDeadline(time.Now().Add(b.patience()))
+	b.setDeadline(time.Now().Add(b.stallLimit()))
 	if r.ProtoMajor == 1 && strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
 		b.closes = true
 		b.header.Set("Connection", "close")
@@ -82,12 +82,12 @@ func (b *uploadBody) release() {
 	case b.closes:
 		b.setDeadline(time.Now().Add(unaskedBody))
 	case !b.ended:
-		b.setDeadline(time.Now().Add(b.patience()))
+		b.setDeadline(time.Now().Add(b.stallLimit()))
 	}
 }
 
-// patience is how long the client may send nothing.
-func (b *uploadBody) patience() time.Duration {
+// stallLimit is how long the client may send nothing.
+func (b *uploadBody) stallLimit() time.Duration {
 	if b.until.IsZero() {
 		return uploadStall
 	}
@@ -102,7 +102,7 @@ func (b *uploadBody) startWaiting() {
 	if b.limited {
 		b.setDeadline(time.Time{})
 	}
-	patience := b.patience()
+	patience := b.stallLimit()
 	b.expires = time.Now().Add(patience)
 	if b.stall == nil {
 		b.stall = time.AfterFunc(patience, b.interrupt)

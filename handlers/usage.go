@@ -41,9 +41,9 @@ func (r *request) asksForBeginning() bool {
 	return asked == "" || strings.HasPrefix(asked, "bytes=0-")
 }
 
-// told counts who was told where a package is. Clients have no credentials when they
+// countLocated counts who was told where a package is. Clients have no credentials when they
 // download it.
-func (g *Registry) told(r *request, version, platform string) {
+func (g *Registry) countLocated(r *request, version, platform string) {
 	if g.Usage == nil || g.UsageBy == "" || r.Method != http.MethodGet || r.knownSubject().Anonymous() {
 		return
 	}
@@ -99,7 +99,7 @@ func (g *Registry) answerUsage(w http.ResponseWriter, r *request) error {
 // Downloads returns how often a provider or module was downloaded. It is asked for what the user
 // may see only.
 func (v *View) Downloads(a address.Address) uint64 {
-	t := v.named(a)
+	t := v.targetOf(a)
 	return v.registry.Usage.Downloads(t.resource().Address)
 }
 
@@ -110,6 +110,6 @@ func (v *View) Usage(a address.Address) map[string]usage.Summary {
 	if !v.registry.Usage.Known() {
 		return nil
 	}
-	t := v.named(a)
+	t := v.targetOf(a)
 	return v.registry.Usage.Versions(t.resource().Address)
 }

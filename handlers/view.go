@@ -126,7 +126,7 @@ func (v *View) PublicUnder(hostname svchost.Hostname) bool {
 // Fetches reports whether clients get versions of a mirrored provider or module that are not
 // in the tree. That depends on the configuration alone.
 func (v *View) Fetches(a address.Address) bool {
-	t := v.named(a)
+	t := v.targetOf(a)
 	return !t.place.Hosted && v.registry.fetches(&t, v.request.snapshot)
 }
 
@@ -176,8 +176,8 @@ func (v *View) names() []svchost.Hostname {
 	return []svchost.Hostname{v.request.self}
 }
 
-// named returns the target of an address in the view.
-func (v *View) named(a address.Address) target { return v.registry.named(v.request.self, a) }
+// targetOf returns the target of an address in the view.
+func (v *View) targetOf(a address.Address) target { return v.registry.targetOf(v.request.self, a) }
 
 // resolve is what all look-ups begin with. What is not there is answered as in a list of versions.
 func (v *View) resolve(a address.Address) error {
@@ -186,7 +186,7 @@ func (v *View) resolve(a address.Address) error {
 	if a.IsModule() {
 		r.Kind = KindModuleVersions
 	}
-	r.target = g.named(r.self, a)
+	r.target = g.targetOf(r.self, a)
 	if err := g.authorize(r); err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (v *View) Providers() ([]Listed, error) {
 // all of it.
 func (v *View) Unread(at *address.Address) error {
 	for u := range v.Snapshot().Unread() {
-		t := v.named(u.Address)
+		t := v.targetOf(u.Address)
 		if at != nil && !isBelow(v.Folded(u.Address), u.IsModule, *at) {
 			continue
 		}
@@ -259,7 +259,7 @@ func isBelow(a address.Address, isModule bool, at address.Address) bool {
 // Folded returns an address as lists have it: without a HOSTNAME that is the registry's own, if
 // both name the same.
 func (v *View) Folded(a address.Address) address.Address {
-	if t := v.named(a); a.Hostname == v.request.self && t.place.Hosted {
+	if t := v.targetOf(a); a.Hostname == v.request.self && t.place.Hosted {
 		return a.WithHostname("")
 	}
 	return a
@@ -269,8 +269,8 @@ func (v *View) Folded(a address.Address) address.Address {
 // registry, if the snapshot has the same without it. What is hosted has the same rules under each
 // name, so that the user may see either or none. The last look-up stays the last one.
 func (v *View) WithoutOwnName(a address.Address) address.Address {
-	t, s := v.named(a), v.request.snapshot
-	own := v.named(a.WithHostname("")).place
+	t, s := v.targetOf(a), v.request.snapshot
+	own := v.targetOf(a.WithHostname("")).place
 	same := t.place.Hosted
 	if a.IsModule() {
 		same = same && s.Module(t.place) == s.Module(own)
@@ -289,7 +289,7 @@ func (v *View) Hosted(a address.Address) bool { return v.registry.located(a).pla
 // Own reports whether an address in the tree is the same in the view. The name in the request may be
 // the HOSTNAME of what is mirrored, under which the view has what is hosted.
 func (v *View) Own(a address.Address) bool {
-	return v.Hosted(a) == v.named(a).place.Hosted
+	return v.Hosted(a) == v.targetOf(a).place.Hosted
 }
 
 // Withdrawals returns the modules and providers that the user may see and whose versions are

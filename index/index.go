@@ -28,18 +28,18 @@ type Index struct {
 	observer atomic.Pointer[Observer]
 	queue    *queue.Queue[*job, readResult]
 
-	scanning sync.Mutex // one scan at a time; guards what follows
-	prepare  sync.Once  // before the first scan
-	scanner  scanner
-	saving   *memo.Saving  // nil without a Store
-	polling  string        // why nothing can be watched, which is logged once
-	failing  string        // why the last scan failed, which is logged once
-	retry    time.Duration // until the next scan after one that has failed
-	retrying changes.Paths // what that scan will be of; nil: none will follow
-	scanned  time.Time     // when a scan of everything has ended last, or has failed
-	resting  *time.Timer   // until a scan of files that are too young, or may still be written; nil: none will follow
-	rested   time.Time     // when that timer ends
-	watch    func(context.Context, func(error)) (*watch.Watcher, error)
+	scanning    sync.Mutex // one scan at a time; guards what follows
+	prepare     sync.Once  // before the first scan
+	scanner     scanner
+	saving      *memo.Saving  // nil without a Store
+	polling     string        // why nothing can be watched, which is logged once
+	failing     string        // why the last scan failed, which is logged once
+	retry       time.Duration // until the next scan after one that has failed
+	retrying    changes.Paths // what that scan will be of; nil: none will follow
+	scanned     time.Time     // when a scan of everything has ended last, or has failed
+	youngScan   *time.Timer   // until a scan of files that are too young, or may still be written; nil: none will follow
+	youngScanAt time.Time     // when that timer ends
+	watch       func(context.Context, func(error)) (*watch.Watcher, error)
 
 	reported   *Snapshot  // the last snapshot that the observer knows
 	unreported difference // the changes since then
@@ -174,7 +174,7 @@ func (x *Index) Close() error {
 	go func() {
 		defer close(closed)
 		x.done.Wait()
-		x.stopResting()
+		x.stopYoungScan()
 		x.queue.Close()
 		close(stopped)
 		x.finishSharing()

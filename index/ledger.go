@@ -39,7 +39,7 @@ func (x *Index) Compare(addresses ...address.Address) {
 		addresses = slices.Collect(before.addresses())
 	}
 	s := &scan{scanner: &x.scanner, ctx: x.ctx, tree: before.tree, now: x.options.now()}
-	if n := s.between(found{keys: before.keys, compared: addresses}); len(n.differs.groups) > 0 {
+	if n := s.interimSnapshot(found{keys: before.keys, compared: addresses}); len(n.differs.groups) > 0 {
 		x.begin(time.Now())
 		x.publish(before, n, nil)
 	}

@@ -167,7 +167,7 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 			e.listing = l
 		}
 	}
-	if l.lasts(e) && e.lasts() {
+	if l.isRepeatable(e) && e.isRepeatable() {
 		e.state = &folderState{listed: slices.Clip(w.listed), archives: len(l.found.archives())}
 	}
 	return e
@@ -244,7 +244,7 @@ func (w *walker) areUnchanged(folders memo.ListedFolders, part tree.Part) bool {
 // listings share everything but the unread archives. So each archive of a large tree is listed
 // once, however many scans its first read takes.
 func (w *walker) relist(e *entry, part tree.Part) *listing {
-	if e == nil || e.listing == nil || !e.listing.lasts(e) || !w.areUnchanged(e.listing.walker.listed, part) {
+	if e == nil || e.listing == nil || !e.listing.isRepeatable(e) || !w.areUnchanged(e.listing.walker.listed, part) {
 		return nil
 	}
 	again, walked := *e.listing, *e.listing.walker
@@ -261,16 +261,16 @@ func (w *walker) relist(e *entry, part tree.Part) *listing {
 	return &again
 }
 
-// lasts reports whether the same folder would be listed in the same way again.
-func (l *listing) lasts(e *entry) bool {
+// isRepeatable reports whether the same folder would be listed in the same way again.
+func (l *listing) isRepeatable(e *entry) bool {
 	w := l.walker
 	return !w.depends && !w.young && !e.faulty && w.failed == "" && len(w.report.Withheld) == 0 &&
 		!slices.ContainsFunc(w.unread, func(a *job) bool { return a.failed != "" || a.young })
 }
 
-// lasts reports whether the same files and keys have the same result again, until signatures
+// isRepeatable reports whether the same files and keys have the same result again, until signatures
 // must be verified again.
-func (o *offered) lasts() bool {
+func (o *offered) isRepeatable() bool {
 	return !o.passing && len(o.report.Withheld) == 0 && len(o.pending.Versions) == 0 && o.report.Pending == 0
 }
 

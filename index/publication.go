@@ -93,9 +93,9 @@ func (x *Index) publish(before, s *Snapshot, read []finished) {
 	}
 	switch {
 	case len(s.young) > 0:
-		x.scanResting(young)
+		x.scanYoungLater(young)
 	case len(x.unfinished) > 0:
-		x.scanResting(report.CopyRest)
+		x.scanYoungLater(report.CopyRest)
 	}
 }
 

@@ -83,35 +83,35 @@ func (x *Index) warnPolling(err error) {
 	x.log(slog.LevelWarn, "changes are not noticed at once, but when the tree is scanned again", "reason", err.Error(), "rescan", x.options.Rescan)
 }
 
-// scanResting has a scan of the files follow that are too young, or may still be written. If one
+// scanYoungLater has a scan of the files follow that are too young, or may still be written. If one
 // will follow already, it follows at the earlier of both times: a new folder does not wait as long
 // as a file that is copied slowly.
-func (x *Index) scanResting(after time.Duration) {
-	rested := time.Now().Add(after)
+func (x *Index) scanYoungLater(after time.Duration) {
+	at := time.Now().Add(after)
 	switch {
-	case x.resting == nil:
-		x.resting, x.rested = time.AfterFunc(after, x.haveRested), rested
-	case rested.Before(x.rested): // so the timer has not ended
-		x.resting.Reset(after)
-		x.rested = rested
+	case x.youngScan == nil:
+		x.youngScan, x.youngScanAt = time.AfterFunc(after, x.scanYoung), at
+	case at.Before(x.youngScanAt): // so the timer has not ended
+		x.youngScan.Reset(after)
+		x.youngScanAt = at
 	}
 }
 
-// haveRested requests the scan that scanResting has announced.
-func (x *Index) haveRested() {
+// scanYoung requests the scan that scanYoungLater has announced.
+func (x *Index) scanYoung() {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
-	x.resting = nil
+	x.youngScan = nil
 	x.request(changes.Only(slices.Concat(x.scanner.last.young, slices.Collect(maps.Keys(x.unfinished)))))
 }
 
-// stopResting ends the timer of an Index that is being closed. A scan that has begun ends first;
+// stopYoungScan ends the timer of an Index that is being closed. A scan that has begun ends first;
 // none begins afterwards, so there will be no other timer.
-func (x *Index) stopResting() {
+func (x *Index) stopYoungScan() {
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
-	if x.resting != nil {
-		x.resting.Stop()
+	if x.youngScan != nil {
+		x.youngScan.Stop()
 	}
 }
 

@@ -54,7 +54,7 @@ func TestOneScanFollowsOfFilesThatRest(t *testing.T) {
 				x.scanning.Lock()
 				x.scanner.last = &Snapshot{young: []string{folder}}
 				for _, rest := range test.rests {
-					x.scanResting(rest)
+					x.scanYoungLater(rest)
 				}
 				x.scanning.Unlock()
 				if test.close {

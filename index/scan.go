@@ -226,11 +226,11 @@ func (x *scanner) complete(ctx context.Context, listings []*listing) *Snapshot {
 		l.walker.before = e.withoutListing() // so that what has not changed is not made again
 		return false
 	})
-	return s.between(found{entries: s.entries(listings, last.keys), keys: last.keys})
+	return s.interimSnapshot(found{entries: s.entries(listings, last.keys), keys: last.keys})
 }
 
-// between returns the next snapshot, with what was found since the last scan.
-func (s *scan) between(c found) *Snapshot {
+// interimSnapshot returns the next snapshot, with what was found since the last scan.
+func (s *scan) interimSnapshot(c found) *Snapshot {
 	last, n := s.last, s.next(c)
 	n.Taken, n.scanned, n.changes, n.Hint, n.Recalled, n.keysFailed = last.Taken, last.scanned, last.changes, last.Hint, last.Recalled, last.keysFailed
 	s.last = n

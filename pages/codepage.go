@@ -105,7 +105,7 @@ func (v *visit) code() (*answer, error) {
 		err = m.compareFile(&p, files, name)
 	case files.File(name) != nil:
 		p.File, p.Outline, err = m.codeFile(files.File(name))
-		p.Others = m.otherVersions(m.before())
+		p.Others = m.otherVersions(m.comparedVersion())
 	case name == "" || len(files.Below(name)) > 0:
 		err = m.folder(&p, files, name)
 	default:

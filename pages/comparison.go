@@ -81,7 +81,7 @@ const (
 // comparison compares the version with the version in the query, or with the one
 // before.
 func (m *moduleView) comparison() (comparison, error) {
-	other := m.before()
+	other := m.comparedVersion()
 	if m.query.from != "" {
 		if other = m.module.Version(m.query.from); other == nil {
 			return comparison{}, fs.ErrNotExist
@@ -123,8 +123,8 @@ func hasProblems(p *moduledoc.Package) bool {
 	return len(p.Root.Problems) > 0 || slices.ContainsFunc(p.Submodules, func(m moduledoc.Module) bool { return len(m.Problems) > 0 })
 }
 
-// before returns the version before the one that is shown, or after it if that is the first.
-func (m *moduleView) before() *index.ModuleVersion {
+// comparedVersion returns the version before the one that is shown, or after it if that is the first.
+func (m *moduleView) comparedVersion() *index.ModuleVersion {
 	versions := m.module.Versions
 	at := slices.Index(versions, m.version)
 	if at+1 < len(versions) {

@@ -29,7 +29,7 @@ func (p *providerView) doc() (*answer, error) {
 	typ := p.route.Address.Name
 	title := docsmenu.Label(shown, typ)
 	named := p.route.Address.String() + " " + p.release.Version
-	if p.deep() {
+	if p.isBelowOverview() {
 		named = title + " · " + named
 	}
 	frame, err := p.page(named)
@@ -44,7 +44,7 @@ func (p *providerView) doc() (*answer, error) {
 	model := docsPage{
 		page: frame, heading: p.heading(), Content: d.HTML, Cut: cut || d.Cut, Contents: p.docsMenu(shown), Find: p.docsForm(),
 	}
-	if p.deep() {
+	if p.isBelowOverview() {
 		model.Crumbs = append(model.Crumbs, link{title, ""})
 	} else {
 		model.sidebar = p.sidebar()

@@ -103,7 +103,7 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 	for _, w := range withdrawn {
 		if v.route.Version == "" && latest == "" || w.Version == v.route.Version {
 			if latest == "" {
-				waysOn = v.near()
+				waysOn = v.nearbyLinks()
 			}
 			return withdrawnAnswer(p, v.route.Address, w, latest, waysOn), nil
 		}

@@ -101,7 +101,7 @@ func (v *visit) eventsAt(at address.Address) (events []feed.Event, unread bool, 
 // newestAt returns what the visitor sees in a place, or everywhere: the modules and providers
 // where something is new since the shortest time.
 func (v *visit) newestAt(at address.Address) ([]address.Address, error) {
-	modules, providers, err := v.everything()
+	modules, providers, err := v.visibleEntries()
 	withdrawn, withdrawnErr := v.view.Withdrawals()
 	if err = errors.Join(err, withdrawnErr); err != nil {
 		return nil, err

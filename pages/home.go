@@ -54,7 +54,7 @@ func (v *visit) home() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	modules, providers, err := v.everything()
+	modules, providers, err := v.visibleEntries()
 	if err != nil {
 		return nil, err
 	}
@@ -110,12 +110,12 @@ func (v *visit) seesNothing() (bool, error) {
 	if err != nil || !outsider {
 		return false, err
 	}
-	modules, providers, err := v.everything()
+	modules, providers, err := v.visibleEntries()
 	return err == nil && len(modules)+len(providers) == 0, err
 }
 
-// everything returns all modules and all providers that the visitor sees.
-func (v *visit) everything() (modules, providers []handlers.Listed, err error) {
+// visibleEntries returns all modules and all providers that the visitor sees.
+func (v *visit) visibleEntries() (modules, providers []handlers.Listed, err error) {
 	if modules, err = v.view.Modules(); err != nil {
 		return nil, nil, err
 	}

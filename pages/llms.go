@@ -17,7 +17,7 @@ const maxLLMs = 1000
 // llms answers with the list of all pages that the visitor sees, in the form of llmstxt.org,
 // for agents and editors.
 func (v *visit) llms() (*answer, error) {
-	modules, providers, err := v.everything()
+	modules, providers, err := v.visibleEntries()
 	if err != nil {
 		return nil, err
 	}

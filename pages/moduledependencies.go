@@ -43,7 +43,7 @@ func refOf(source string) string {
 
 func (m *moduleView) providerLink(source string) link {
 	l := link{Text: source}
-	if a, ok := m.seen(source, 2); ok {
+	if a, ok := m.visibleSource(source, 2); ok {
 		l.URL = m.url(route.ForAddress(a))
 	}
 	return l
@@ -58,7 +58,7 @@ func (m *moduleView) moduleLink(source string) link {
 		return l
 	}
 	source, part, _ := strings.Cut(source, "//")
-	if a, ok := m.seen(source, 3); ok {
+	if a, ok := m.visibleSource(source, 3); ok {
 		r := route.ForAddress(a)
 		if folder, _, _ := strings.Cut(part, "/"); folder == "modules" || folder == "examples" {
 			r = r.WithPart(part)
@@ -68,10 +68,10 @@ func (m *moduleView) moduleLink(source string) link {
 	return l
 }
 
-// seen returns the provider or module that a configuration names, by that many names, if the
+// visibleSource returns the provider or module that a configuration names, by that many names, if the
 // visitor sees it. Its address has no HOSTNAME if it is hosted here, whichever name of the registry
 // the configuration has.
-func (m *moduleView) seen(source string, names int) (address.Address, bool) {
+func (m *moduleView) visibleSource(source string, names int) (address.Address, bool) {
 	for _, a := range catalog.ParseSource(source, names) {
 		if a.Hostname == m.view.Hostname() {
 			a = a.WithHostname("")
@@ -99,7 +99,7 @@ func (m *moduleView) documented() func(*moduledoc.Resource) string {
 	providers := make(map[string]func() *documentedTypes) // by name
 	for _, p := range m.shown.Providers {
 		providers[p.Name] = sync.OnceValue(func() *documentedTypes {
-			a, ok := m.seen(p.Source, 2)
+			a, ok := m.visibleSource(p.Source, 2)
 			if !ok {
 				return new(documentedTypes)
 			}

@@ -43,7 +43,7 @@ func (m *moduleView) heading() (heading, error) {
 		h.Crumbs = append(h.Crumbs, link{a.Name, ""}, link{a.System, ""})
 		h.Lede = m.description()
 		h.Chips = m.chips()
-		others, err := m.others()
+		others, err := m.otherSystems()
 		for _, o := range others {
 			h.Chips = append(h.Chips, chip{Label: "also for", Value: o.Text, URL: o.URL})
 		}

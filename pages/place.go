@@ -56,7 +56,7 @@ func (v *visit) place() (*answer, error) {
 		p.Crumbs, p.Heading = append(p.Crumbs, link{at.Namespace, v.url(of)}), at.Namespace+"/"+at.Name
 	}
 	p.Crumbs = append(p.Crumbs, link{p.Heading[strings.LastIndexByte(p.Heading, '/')+1:], ""})
-	modules, providers, err := v.everything()
+	modules, providers, err := v.visibleEntries()
 	if err != nil {
 		return nil, err
 	}
@@ -130,9 +130,9 @@ func isAt(a, at address.Address) bool {
 	return a.Hostname == at.Hostname && (at.Namespace == "" || a.Namespace == at.Namespace) && (at.Name == "" || a.Name == at.Name && a.IsModule())
 }
 
-// lost answers for a path below a module or provider that is no page of it. Who sees the
+// noSuchPage answers for a path below a module or provider that is no page of it. Who sees the
 // module or provider is led to it; for everyone else nothing is there.
-func (v *visit) lost() (*answer, error) {
+func (v *visit) noSuchPage() (*answer, error) {
 	a := v.route.Address
 	if err := v.lookUp(a); err != nil {
 		return nil, err
@@ -150,14 +150,14 @@ func (v *visit) lost() (*answer, error) {
 // maxNear is how many links lead on from a page that does not exist.
 const maxNear = 5
 
-// near returns links to what the visitor sees that comes near to an address that is not
+// nearbyLinks returns links to what the visitor sees that comes near to an address that is not
 // there: the same module for other systems, or else its namespace.
-func (v *visit) near() []link {
+func (v *visit) nearbyLinks() []link {
 	if v.view == nil || v.route.Address.Namespace == "" {
 		return nil
 	}
 	a := v.placeAddress()
-	modules, providers, err := v.everything()
+	modules, providers, err := v.visibleEntries()
 	if err != nil {
 		return nil // the page of the error does without
 	}
@@ -188,8 +188,8 @@ func namespaceRoute(a address.Address, kind string) route.Route {
 	return route.Route{Kind: route.Place, Address: address.Address{Hostname: a.Hostname, Namespace: a.Namespace}, Rest: kind}
 }
 
-// others returns the modules with the same name for other systems that the visitor sees.
-func (v *visit) others() ([]link, error) {
+// otherSystems returns the modules with the same name for other systems that the visitor sees.
+func (v *visit) otherSystems() ([]link, error) {
 	others, err := v.view.OtherSystems(v.route.Address)
 	if err != nil {
 		return nil, err

@@ -24,8 +24,8 @@ type providerView struct {
 	lacking  *notice       // that the page asked for is missing, and another one is shown instead
 }
 
-// deep reports whether the page is one of the documentation's pages below its overview.
-func (p *providerView) deep() bool { return strings.Contains(p.route.Rest, "/") }
+// isBelowOverview reports whether the page is one of the documentation's pages below its overview.
+func (p *providerView) isBelowOverview() bool { return strings.Contains(p.route.Rest, "/") }
 
 // provider answers with a page of a provider.
 func (v *visit) provider() (*answer, error) {
@@ -90,7 +90,7 @@ func (p *providerView) heading() heading {
 	a := p.route.Address
 	h := heading{Before: a.Namespace + "/", Name: a.Name, Menu: p.menu(), Notices: p.notices(), Tabs: p.tabs()}
 	h.Crumbs = p.crumbs("providers")
-	if p.deep() {
+	if p.isBelowOverview() {
 		h.Crumbs = append(h.Crumbs, link{a.Name, p.url(p.route.WithVersion(p.route.Version))})
 		return h
 	}
@@ -145,7 +145,7 @@ func (p *providerView) menu() versionMenu {
 	return newVersionMenu(len(p.provider.Releases), slices.Index(p.provider.Releases, p.release), p.tabURL(tabVersions), func(i int) versionLink {
 		r := p.provider.Releases[i]
 		to := p.route.WithVersion(r.Version)
-		if p.deep() && r.Docs() != "" {
+		if p.isBelowOverview() && r.Docs() != "" {
 			to.Rest = p.route.Rest
 		}
 		return versionLink{Version: r.Version, URL: withQuery(p.url(to), "tab", p.query.tab), Chip: lastChip(p.chipsOf(r))}

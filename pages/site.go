@@ -257,7 +257,7 @@ func (s *Site) renderPage(v *visit) (*answer, error) {
 	case route.Place:
 		return v.place()
 	case route.Lost:
-		return v.lost()
+		return v.noSuchPage()
 	case route.Report:
 		return v.report()
 	case route.Log:
@@ -448,7 +448,7 @@ func (v *visit) failedWith(status int, text string) *answer {
 	}
 	e := newErrorPage(p, status, text)
 	if status == http.StatusNotFound {
-		e.Links = append(e.Links, v.near()...)
+		e.Links = append(e.Links, v.nearbyLinks()...)
 	}
 	return errorAnswer(e)
 }

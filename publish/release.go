@@ -374,13 +374,13 @@ func (c *staged) chooseSignature(checksums []byte, keys namespaceKeys) (*build, 
 func (p *Publisher) read(ctx context.Context, files tree.Tree, s stage, present *presentRelease) (*staged, error) {
 	c, err := s.read()
 	if err == nil {
-		err = p.settle(ctx, files, c, present)
+		err = p.settleSignature(ctx, files, c, present)
 	}
 	return c, err
 }
 
-// settle chooses the signature of a release by the keys of its namespace.
-func (p *Publisher) settle(ctx context.Context, files tree.Tree, c *staged, present *presentRelease) error {
+// settleSignature chooses the signature of a release by the keys of its namespace.
+func (p *Publisher) settleSignature(ctx context.Context, files tree.Tree, c *staged, present *presentRelease) error {
 	keys, err := p.keys(ctx, files, present)
 	if err != nil {
 		return err
@@ -475,7 +475,7 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	if c.empty() {
 		return wire.Publication{}, ErrNothing
 	}
-	if err := p.settle(ctx, files, c, present); err != nil {
+	if err := p.settleSignature(ctx, files, c, present); err != nil {
 		return wire.Publication{}, err
 	}
 	return c.describe(p.options.Staging)

@@ -108,7 +108,7 @@ func (p *Publisher) finish(ctx context.Context, files tree.Tree, c *staged, pres
 	if present.exists {
 		err = p.installDocs(ctx, c.stage, present.folder)
 	} else {
-		if err := p.settle(ctx, files, c, present); err != nil || c.checksums == nil || len(c.missing()) > 0 {
+		if err := p.settleSignature(ctx, files, c, present); err != nil || c.checksums == nil || len(c.missing()) > 0 {
 			return false, err
 		}
 		err = p.publish(ctx, files, c, present)

@@ -44,7 +44,7 @@ func (o *Offers) ModuleVersion(p index.Place, version string) (*index.ModuleVers
 	if !o.mayFetch(p, version) {
 		return nil, ErrNotOffered
 	}
-	ctx, cancel := o.patient()
+	ctx, cancel := o.waitContext()
 	defer cancel()
 	filled, err := o.fillModule(ctx, p, version, m)
 	if err != nil {

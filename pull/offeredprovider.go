@@ -82,7 +82,7 @@ func (o *Offers) Archives(p index.Place, version string, h1Only bool) (*wire.Doc
 	if o.complete(p.Address, release) {
 		return o.keep(id, release, release.Archives()), nil
 	}
-	ctx, done := o.impatient(p, release != nil)
+	ctx, done := o.askContext(p, release != nil)
 	defer done()
 	available, complete, err := o.upstream.Available(ctx, p.Address, version, release)
 	switch {
@@ -114,7 +114,7 @@ func (o *Offers) Download(p index.Place, version string, platform address.Platfo
 	if known != nil && o.complete(p.Address, release) {
 		return o.keep(id, release, known), nil
 	}
-	ctx, done := o.impatient(p, known != nil)
+	ctx, done := o.askContext(p, known != nil)
 	defer done()
 	d, err := o.fetchedDownload(ctx, p, version, platform, release)
 	switch {
@@ -204,7 +204,7 @@ func (o *Offers) document(p index.Place, f address.ReleaseFile, issuer string, p
 		return known, nil
 	}
 	version := f.Version.String()
-	ctx, done := o.impatient(p, known != nil)
+	ctx, done := o.askContext(p, known != nil)
 	defer done()
 	k, err := o.fetchedRelease(ctx, p.Address, version, address.Platform{}, present)
 	switch {
@@ -230,7 +230,7 @@ func (o *Offers) FetchRelease(p index.Place, version string) error {
 	if !o.mayFetch(p, version) {
 		return ErrNotOffered
 	}
-	ctx, cancel := o.patient()
+	ctx, cancel := o.waitContext()
 	defer cancel()
 	available, _, err := o.upstream.Available(ctx, p.Address, version, nil)
 	switch {

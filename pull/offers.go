@@ -190,7 +190,7 @@ func mergedLists[T comparable](o *Offers, p index.Place, kept *cache.Cache[addre
 // further returns the versions that the origin lists. have reports whether the tree has
 // versions.
 func (o *Offers) further(p index.Place, have bool) (Offering, error) {
-	ctx, done := o.impatient(p, have)
+	ctx, done := o.askContext(p, have)
 	defer done()
 	offering, err := o.upstream.Versions(ctx, originAddress(p))
 	if err != nil {
@@ -217,10 +217,10 @@ func originAddress(p index.Place) address.Address {
 	return p.Address
 }
 
-// impatient returns a context for asking the Upstream, with a limit if the tree has an
+// askContext returns a context for asking the Upstream, with a limit if the tree has an
 // answer too. The Upstream continues its work after the limit. The caller calls done when it
 // has its answer.
-func (o *Offers) impatient(p index.Place, present bool) (ctx context.Context, done func()) {
+func (o *Offers) askContext(p index.Place, present bool) (ctx context.Context, done func()) {
 	if !present {
 		client, _ := o.ask()
 		return client, func() {}
@@ -247,9 +247,9 @@ func (o *Offers) within(limit time.Duration) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(client, limit, ErrNotYet)
 }
 
-// patient returns a context for asking the Upstream that ends when the client stops
+// waitContext returns a context for asking the Upstream that ends when the client stops
 // waiting.
-func (o *Offers) patient() (context.Context, context.CancelFunc) {
+func (o *Offers) waitContext() (context.Context, context.CancelFunc) {
 	client, until := o.ask()
 	return context.WithDeadlineCause(client, until, ErrUnfinished)
 }

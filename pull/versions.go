@@ -264,7 +264,7 @@ func (c *catalog) wait(ctx context.Context, current bool, needed string) error {
 	}
 	wanted := c.wanted
 	refreshed := c.refresh.Start(ctx, struct{}{}, func(clients *upstream.Clients) (struct{}, error) { return c.fetchRecord(clients, wanted) })
-	usable := known && !current && age <= 2*ttl && len(c.mature(now)) > 0 && !c.outdated() && !c.lacks(needed)
+	usable := known && !current && age <= 2*ttl && len(c.matureVersions(now)) > 0 && !c.outdated() && !c.lacks(needed)
 	c.mutex.Unlock()
 	var enough <-chan time.Time
 	switch {
@@ -399,7 +399,7 @@ func (c *catalog) offering() (Offering, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	now := time.Now()
-	list := c.mature(now)
+	list := c.matureVersions(now)
 	if len(list) == 0 && c.lacksDates(c.record, now) { // versions may exist although none is mature
 		if c.failure != nil {
 			return Offering{}, c.failure
@@ -413,9 +413,9 @@ func (c *catalog) offering() (Offering, error) {
 	return o, nil
 }
 
-// mature returns the versions with the minimum release age, and of their platforms those of the
+// matureVersions returns the versions with the minimum release age, and of their platforms those of the
 // policy. The caller holds the mutex.
-func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
+func (c *catalog) matureVersions(now time.Time) []wire.ProviderVersion {
 	list := c.record.Mature(c.source.Policy.MinAge, now)
 	for i := range list {
 		list[i].Platforms = c.source.Policy.including(list[i].Platforms)

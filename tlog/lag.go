@@ -15,9 +15,9 @@ type lag struct {
 	since time.Time // it has so many entries, and more are signed
 }
 
-// behind returns the error of a store that has fewer entries than have been signed: ErrBehind
+// observe returns the error of a store that has fewer entries than have been signed: ErrBehind
 // if that has lasted.
-func (l *lag) behind(has, signed int64) error {
+func (l *lag) observe(has, signed int64) error {
 	if l.since.IsZero() || l.has != has {
 		l.has, l.since = has, time.Now()
 	}

@@ -121,7 +121,7 @@ func (l *Log) continues(ctx context.Context, e *edge, c Checkpoint) (_ *edge, er
 		}
 	}
 	if c.Size > e.size {
-		return e, l.lag.behind(e.size, c.Size)
+		return e, l.lag.observe(e.size, c.Size)
 	}
 	l.lag.caughtUp()
 	root, err := sumdb.TreeHash(c.Size, l.files.hashes(ctx, e))

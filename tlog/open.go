@@ -98,7 +98,7 @@ func (x *Opening) read(ctx context.Context, l *Log) error {
 		return err
 	}
 	if e.size < checkpoint.Size {
-		return x.lag.behind(e.size, checkpoint.Size)
+		return x.lag.observe(e.size, checkpoint.Size)
 	}
 	root, err := sumdb.TreeHash(checkpoint.Size, l.files.hashes(ctx, e))
 	if err != nil {

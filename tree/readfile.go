@@ -53,18 +53,18 @@ func (p Part) ReadFile(name string, limit int64) ([]byte, error) {
 // dangling symlink does not count as absent, since its target may be back a moment later.
 func (p Part) Open(name string) (afero.File, fs.FileInfo, error) {
 	f, info, err := p.OpenRegular(name)
-	return f, info, p.absence(name, err)
+	return f, info, p.wrapUnlessAbsent(name, err)
 }
 
 // Stat returns the information about a name, symlinks followed. Its errors are like those
 // Open returns.
 func (p Part) Stat(name string) (fs.FileInfo, error) {
 	info, err := p.Lookup(name)
-	return info, p.absence(name, err)
+	return info, p.wrapUnlessAbsent(name, err)
 }
 
-// absence returns an error about a name as a StorageError, unless the name does not exist.
-func (p Part) absence(name string, err error) error {
+// wrapUnlessAbsent returns an error about a name as a StorageError, unless the name does not exist.
+func (p Part) wrapUnlessAbsent(name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return StorageError(err)
 	}

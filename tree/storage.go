@@ -122,7 +122,7 @@ func (p Part) Sub(dir string) Part {
 // is not known. The error is a StorageError.
 func (p Part) Entries(dir string) ([]Entry, error) {
 	infos, err := p.storage().ReadDir(dir)
-	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {
+	if err = p.wrapUnlessAbsent(dir, err); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
@@ -137,7 +137,7 @@ func (p Part) Entries(dir string) ([]Entry, error) {
 func (p Part) Names(dir string) ([]string, error) {
 	names, err := p.storage().ReadNames(dir)
 	slices.Sort(names)
-	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {
+	if err = p.wrapUnlessAbsent(dir, err); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return names, err

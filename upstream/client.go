@@ -85,7 +85,7 @@ func NewClient(o Origin, n Network) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newClient(o, newGuard(o.named(base, modulesURL)), n)
+	c := newClient(o, newGuard(o.namedHosts(base, modulesURL)), n)
 	c.base, c.modulesURL = base, modulesURL
 	if c.protocol = (registry{c}); o.Mirror != "" {
 		c.protocol = mirror{c}

@@ -87,7 +87,7 @@ func (c *Client) ModuleSource(ctx context.Context, a address.Address, version st
 		return ModuleSource{}, err
 	}
 	if s.trust = got.trust; s.trust < trusted { // another host has answered instead of the origin
-		s.trust = c.named(location{got.url, got.trust}, s.URL)
+		s.trust = c.trustOf(location{got.url, got.trust}, s.URL)
 	}
 	if s, err = c.followed(ctx, s); err != nil {
 		return ModuleSource{}, err
@@ -149,7 +149,7 @@ func (c *Client) followed(ctx context.Context, s ModuleSource) (ModuleSource, er
 		if s.InTopFolder {
 			return s, fail(got.url, ErrMalformed, "the link to the module has the folder *, which clients do not find")
 		}
-		next.trust = c.named(location{got.url, got.trust}, next.URL)
+		next.trust = c.trustOf(location{got.url, got.trust}, next.URL)
 		next.Folder = strings.Trim(next.Folder+"/"+s.Folder, "/")
 		s = next
 	}

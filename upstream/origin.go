@@ -139,9 +139,9 @@ func parseBase(name, text string) (*url.URL, error) {
 	return u, nil
 }
 
-// named returns the hosts that the operator has named, which may be in a private
+// namedHosts returns the hosts that the operator has named, which may be in a private
 // network.
-func (o Origin) named(base, modules *url.URL) []string {
+func (o Origin) namedHosts(base, modules *url.URL) []string {
 	named := append(slices.Clone(o.Private), base.Hostname())
 	if modules != nil {
 		named = append(named, modules.Hostname())

@@ -307,15 +307,15 @@ func retryAfter(answer *http.Response) time.Duration {
 }
 
 // breakers prevent a host of an origin that is down from costing every client a timeout. While the breaker
-// of a host is open, requests fail at once. Then one request is sent as a test. The services of an origin may
+// forURL a host is open, requests fail at once. Then one request is sent as a test. The services of an origin may
 // be on a few hosts, of which one is down and the others are not. The zero value is ready for use.
 type breakers struct {
 	mutex sync.Mutex
 	hosts map[string]*gobreaker.CircuitBreaker[struct{}] // by name and port
 }
 
-// of returns the breaker of a URL's host.
-func (b *breakers) of(u *url.URL) *gobreaker.CircuitBreaker[struct{}] {
+// forURL returns the breaker of a URL's host.
+func (b *breakers) forURL(u *url.URL) *gobreaker.CircuitBreaker[struct{}] {
 	host := net.JoinHostPort(bareHost(u.Hostname()), port(u))
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -353,7 +353,7 @@ var errOptional = errors.New("an optional request failed")
 // run sends a request to a URL, unless the breaker of its host is open.
 func (b *breakers) run(ctx context.Context, u *url.URL, request func() error) error {
 	var failed error
-	_, err := b.of(u).Execute(func() (struct{}, error) {
+	_, err := b.forURL(u).Execute(func() (struct{}, error) {
 		failed = request()
 		if failed != nil && ctx.Value(optionalKey{}) != nil {
 			return struct{}{}, errOptional

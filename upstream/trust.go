@@ -72,9 +72,9 @@ func (c *Client) advised(err error, l location, perhaps, withCredentials string)
 	return &changed
 }
 
-// named returns the trust in a location that an answer from another location names.
+// trustOf returns the trust in a location that an answer from another location names.
 // Only the answers of the origin itself may name other hosts. The caller checks this.
-func (c *Client) named(from location, to *url.URL) trust {
+func (c *Client) trustOf(from location, to *url.URL) trust {
 	if !sameHost(from.url, to) {
 		return untrusted
 	}
@@ -88,7 +88,7 @@ func (c *Client) named(from location, to *url.URL) trust {
 // a repository of a host can name any other repository of it, so credentials are used
 // only between repositories that the operator has named.
 func (c *Client) submodule(of location, to *url.URL) trust {
-	t := c.named(of, to)
+	t := c.trustOf(of, to)
 	if h, _ := c.host(to); len(h.Allow) == 0 {
 		t = min(t, reachable)
 	}

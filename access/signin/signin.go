@@ -264,7 +264,7 @@ func RemoveCookies(h http.Header) {
 		var others []string
 		for part := range strings.SplitSeq(line, ";") {
 			part = strings.TrimSpace(part)
-			if name, _, _ := strings.Cut(part, "="); part != "" && !ours(strings.TrimSpace(name)) {
+			if name, _, _ := strings.Cut(part, "="); part != "" && !isOwnCookie(strings.TrimSpace(name)) {
 				others = append(others, part)
 			}
 		}
@@ -278,4 +278,4 @@ func RemoveCookies(h http.Header) {
 	}
 }
 
-func ours(name string) bool { return name == sessionCookie || name == attemptCookie }
+func isOwnCookie(name string) bool { return name == sessionCookie || name == attemptCookie }

@@ -88,7 +88,7 @@ func unusedFor(of *wire.TreeUsage, days int, now time.Time) (*unusedSince, error
 func (u *unusedSince) plan(t *treeReleases, needed []pull.Lock, options pull.PruneOptions) (pull.Pruning, error) {
 	for i := range t.all {
 		r := &t.all[i]
-		arrived, err := t.arrived(r)
+		arrived, err := t.arrivalDay(r)
 		if err != nil {
 			return pull.Pruning{}, err
 		}
@@ -112,9 +112,9 @@ func (u *unusedSince) lastUsed(r *pull.StoredRelease) string {
 	return max(u.last[versionOf{r.Address.String(), r.Version}], u.last[versionOf{hosted.String(), r.Version}])
 }
 
-// arrived returns the day on which the last package of a release came into the tree, as far as
+// arrivalDay returns the day on which the last package of a release came into the tree, as far as
 // the file system knows it.
-func (t *treeReleases) arrived(r *pull.StoredRelease) (day string, err error) {
+func (t *treeReleases) arrivalDay(r *pull.StoredRelease) (day string, err error) {
 	for _, file := range r.Files {
 		if !isPackage(file) && !t.unpacked[file] {
 			continue

@@ -46,7 +46,7 @@ func (s *sender) askFor(ctx context.Context, o *outcome) {
 	}
 	switch {
 	case slices.ContainsFunc(o.outcomes, is(notTaken, notTransferred)):
-		s.settle(ctx, o)
+		s.findStatus(ctx, o)
 	case !slices.ContainsFunc(o.outcomes, func(f fileOutcome) bool { return f.code != http.StatusOK }):
 		o.status = alreadyThere
 	}

@@ -151,7 +151,7 @@ func (s *sender) send(ctx context.Context, p release) outcome {
 			break
 		}
 	}
-	s.settle(ctx, &o)
+	s.findStatus(ctx, &o)
 	return o
 }
 
@@ -193,8 +193,8 @@ func (s *sender) failure(err error) (status, []string) {
 	return notTaken, reasons
 }
 
-// settle finds out the status of a version after its files have been sent.
-func (s *sender) settle(ctx context.Context, o *outcome) {
+// findStatus finds out the status of a version after its files have been sent.
+func (s *sender) findStatus(ctx context.Context, o *outcome) {
 	has := func(status status) bool {
 		return slices.ContainsFunc(o.outcomes, func(f fileOutcome) bool { return f.status == status })
 	}

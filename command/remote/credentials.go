@@ -77,7 +77,7 @@ type configuration struct {
 	*clientconfig.File
 }
 
-func (c configuration) named(err error) error { return fmt.Errorf("%s: %w", c.name, err) }
+func (c configuration) withFileName(err error) error { return fmt.Errorf("%s: %w", c.name, err) }
 
 // configurations reads the files that exist, the one that counts first.
 func configurations() iter.Seq2[configuration, error] {
@@ -107,7 +107,7 @@ func ClientSettings() (s clientconfig.Settings, err error) {
 		}
 		read, err := c.Settings()
 		if err != nil {
-			return s, c.named(err)
+			return s, c.withFileName(err)
 		}
 		s.Add(read)
 	}
@@ -126,14 +126,14 @@ func storedToken(ctx context.Context, hostname svchost.Hostname) (token, origin 
 		token, err := c.Token(hostname)
 		switch {
 		case err != nil:
-			return "", "", c.named(err)
+			return "", "", c.withFileName(err)
 		case token != "":
 			return token, c.name, nil
 		case helper != nil:
 			continue
 		}
 		if helper, err = c.Helper(); err != nil {
-			return "", "", c.named(err)
+			return "", "", c.withFileName(err)
 		}
 	}
 	if helper == nil {

@@ -55,8 +55,8 @@ func (x *invertedIndex) word(i int) string { return x.text[x.ends[i]:x.ends[i+1]
 // postingsOf returns the postings of a word.
 func (x *invertedIndex) postingsOf(i int) []posting { return x.postings[x.starts[i]:x.starts[i+1]] }
 
-// beginning returns where the words are that begin with a text.
-func (x *invertedIndex) beginning(text string) (from, to int) {
+// prefixRange returns where the words are that begin with a text.
+func (x *invertedIndex) prefixRange(text string) (from, to int) {
 	from = x.search(text)
 	if from == x.len() || !strings.HasPrefix(x.word(from), text) {
 		return from, from
@@ -155,13 +155,13 @@ func (x *wordIndex) rank(w *word, k *ranker, penalty rank) {
 // rankBeginning calls rank for the rows that have a word that begins with a text. With whole, a word has
 // to end there, or a part of a name.
 func (x *wordIndex) rankBeginning(text string, whole bool, words, beginning ranks, rank func([]posting, ranks)) {
-	from, to := x.beginning(text)
+	from, to := x.prefixRange(text)
 	if from < to && x.word(from) == text {
 		rank(x.postingsOf(from), words)
 		from++
 	}
 	if whole {
-		from, to = x.beginning(text + "_")
+		from, to = x.prefixRange(text + "_")
 	}
 	rank(x.postings[x.starts[from]:x.starts[to]], beginning)
 }
@@ -176,7 +176,7 @@ func (x *wordIndex) rankSource(source string, k *ranker) {
 // rankTypos ranks the rows that have a word that differs from w in one character, which is
 // not the first.
 func (x *wordIndex) rankTypos(w *word, k *ranker) {
-	from, to := x.beginning(w.text[:1])
+	from, to := x.prefixRange(w.text[:1])
 	for i := from; i < to && k.ctx.Err() == nil; i++ {
 		if more := int(x.ends[i+1]-x.ends[i]) - len(w.text); more >= -1 && more <= 1 && w.isTypoOf(x.word(i)) {
 			k.rank(x.postingsOf(i), ranksOfTypos)

@@ -68,9 +68,9 @@ func withNotices(list, further []registryhcl.Notice) []registryhcl.Notice {
 	return list
 }
 
-// lost returns the file that replaces f, which cannot be read any more: the metadata of f
+// asLastRead returns the file that replaces f, which cannot be read any more: the metadata of f
 // still counts. f may be nil.
-func (f *File) lost(problems ...*tree.Finding) *File {
+func (f *File) asLastRead(problems ...*tree.Finding) *File {
 	file := File{Metadata: new(registryhcl.File), Problems: problems}
 	if f != nil {
 		file.Metadata, file.good = f.Metadata, f.good

@@ -32,7 +32,7 @@ func (r *Reader) Read(entries, unreadable []tree.Entry) (f *File, bad *tree.Find
 	i, lost := slices.IndexFunc(entries, layout.IsMetadata), slices.IndexFunc(unreadable, isLost)
 	switch {
 	case lost >= 0: // the scan reports this
-		return r.last().lost(), unreadable[lost].Bad
+		return r.last().asLastRead(), unreadable[lost].Bad
 	case i < 0:
 		r.Memo.Drop(tree.LocationOf(r.Report))
 		return nil, nil
@@ -58,7 +58,7 @@ func (r *Reader) read(e tree.Entry) *File {
 	}
 	content, bad := r.content(e.Path(), now)
 	if bad != nil {
-		return last.lost(bad)
+		return last.asLastRead(bad)
 	}
 	var file File
 	if sum := wire.SHA256Of(content); last != nil && last.sum == sum {

@@ -48,7 +48,7 @@ func Module(source, constraint string, m *moduledoc.Module, name string) Code {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "module %s {\n  source  = %s\n  version = %s\n", literal(blockName(name)), literal(source), literal(constraint))
-	b.WriteString(passed(m))
+	b.WriteString(providersArgument(m))
 	var required []*moduledoc.Variable
 	width := 0
 	for i := range m.Variables {
@@ -68,8 +68,8 @@ func Module(source, constraint string, m *moduledoc.Module, name string) Code {
 	return Code{"terraform", b.String()}
 }
 
-// passed returns the argument that passes providers to a module; empty if it needs none.
-func passed(m *moduledoc.Module) string {
+// providersArgument returns the argument that passes providers to a module; empty if it needs none.
+func providersArgument(m *moduledoc.Module) string {
 	var names []string
 	needed, width := false, 0
 	for _, p := range m.Providers {

@@ -141,7 +141,7 @@ func (e *entering) add(ctx context.Context) error {
 	}
 	e.leaves, e.done = nil, nil
 	e.waiting()
-	e.progressed()
+	e.wakeWaiting()
 	return nil
 }
 

@@ -46,8 +46,8 @@ func (r *Recorder) nextProgress() <-chan struct{} {
 	return r.progress
 }
 
-// progressed wakes those who wait.
-func (r *Recorder) progressed() {
+// wakeWaiting wakes those who wait.
+func (r *Recorder) wakeWaiting() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.progress != nil {

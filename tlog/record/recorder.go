@@ -192,7 +192,7 @@ func (r *Recorder) run(ctx context.Context) {
 	retry := minRetry
 	for {
 		err := r.watched(ctx)
-		r.progressed()
+		r.wakeWaiting()
 		if ctx.Err() != nil {
 			return
 		}
@@ -230,9 +230,9 @@ func (r *Recorder) attempt(parent context.Context) error {
 		r.opened.Store(l)
 	}
 	if err := l.Refresh(ctx); err != nil {
-		return errors.Join(err, r.learn(ctx, l)) // entries that were read before count
+		return errors.Join(err, r.announceNewEntries(ctx, l)) // entries that were read before count
 	}
-	if err := r.learn(ctx, l); err != nil {
+	if err := r.announceNewEntries(ctx, l); err != nil {
 		return err
 	}
 	// Learned may have taken long, which is no fault of the log.
@@ -243,7 +243,7 @@ func (r *Recorder) attempt(parent context.Context) error {
 		if err := r.enter(ctx, l, s); err != nil {
 			return err
 		}
-		if err := r.learn(ctx, l); err != nil { // others were first with some
+		if err := r.announceNewEntries(ctx, l); err != nil { // others were first with some
 			return err
 		}
 	}
@@ -258,8 +258,8 @@ func (r *Recorder) attempt(parent context.Context) error {
 // maxLearned is how many new entries are looked at one by one.
 const maxLearned = 1 << 10
 
-// learn tells of entries that the log has got.
-func (r *Recorder) learn(ctx context.Context, l *tlog.Log) (err error) {
+// announceNewEntries tells of entries that the log has got.
+func (r *Recorder) announceNewEntries(ctx context.Context, l *tlog.Log) (err error) {
 	h := l.Head()
 	if h.Size == r.learned {
 		return nil

@@ -48,9 +48,9 @@ type discovery struct {
 	err  error
 }
 
-// leads reports whether the tokens of hosts may be sent to the log. A file that others can
+// maySendTokens reports whether the tokens of hosts may be sent to the log. A file that others can
 // write leads them to no other server.
-func (d *discovery) leads(from *url.URL) bool {
+func (d *discovery) maySendTokens(from *url.URL) bool {
 	return !d.kept || d.log.Host == from.Host && d.log.Scheme == from.Scheme
 }
 
@@ -84,7 +84,7 @@ func (f *Finder) places(ctx context.Context, a address.Address) (places []place,
 			without = append(without, base.Host)
 		default:
 			hosts = append([]svchost.Hostname{hostnameOf(base)}, hosts...)
-			if !d.leads(base) {
+			if !d.maySendTokens(base) {
 				hosts = nil
 			}
 			places = append(places, f.place(d.log, a, hosted, hosts...))

@@ -39,7 +39,7 @@ func Run(ctx context.Context, o *Options, projects []Project) (r *Report, pins [
 	if err := run.lookUp(ctx); err != nil {
 		return nil, nil, false, err
 	}
-	run.settle(ctx)
+	run.checkLogs(ctx)
 	if err := run.judge(ctx); err != nil {
 		return nil, nil, false, err
 	}
@@ -186,14 +186,14 @@ func parallel(ctx context.Context, limit, n int, do func(int) error) error {
 	return errors.Join(group.Wait(), ctx.Err())
 }
 
-// settle checks the logs themselves.
-func (r *run) settle(ctx context.Context) {
+// checkLogs checks the logs themselves.
+func (r *run) checkLogs(ctx context.Context) {
 	r.alarms = make(map[*Log]*Alarm)
 	logs := r.Finder.Logs()
 	errs := make([]error, len(logs))
 	for i, l := range logs {
 		if errs[i] = l.begin(ctx); errs[i] == nil {
-			errs[i] = l.settle(ctx)
+			errs[i] = l.proveCheckpoints(ctx)
 		}
 		for j, other := range logs[:i] {
 			if errs[i] == nil && errs[j] == nil && l.origin == other.origin {

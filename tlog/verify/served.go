@@ -243,12 +243,12 @@ func (c *Client) download(ctx context.Context, q question, to io.Writer) (size i
 	case status == http.StatusOK:
 	case status == http.StatusNotFound || status == http.StatusGone || status == http.StatusUnprocessableEntity:
 		// A mirror says 422 if it will not get the module, such as when its origin has other bytes now.
-		if why := reasonOf(beginning(response)); why != "" {
+		if why := reasonOf(readErrorBody(response)); why != "" {
 			return 0, fmt.Errorf("%w: %s", errNotServed, why)
 		}
 		return 0, errNotServed
 	default:
-		return 0, unanswered(q.url, "%s", refusal(status, beginning(response)))
+		return 0, unanswered(q.url, "%s", refusal(status, readErrorBody(response)))
 	}
 	size, err = io.Copy(to, io.LimitReader(response.Body, q.limit+1))
 	switch {
@@ -260,8 +260,8 @@ func (c *Client) download(ctx context.Context, q question, to io.Writer) (size i
 	return size, nil
 }
 
-// beginning returns the beginning of an answer that is an error.
-func beginning(response *http.Response) []byte {
+// readErrorBody returns the beginning of an answer that is an error.
+func readErrorBody(response *http.Response) []byte {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxCheckpoint))
 	return body
 }

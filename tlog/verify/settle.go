@@ -21,13 +21,13 @@ const (
 	patience = 3
 )
 
-// settle checks that all checkpoints of this run, the one of the repository and the newest one
+// proveCheckpoints checks that all checkpoints of this run, the one of the repository and the newest one
 // of earlier runs are of one log. The head is then the newest of them.
 //
 // The registry proves that a checkpoint continues into the newest one that it has. That one is
 // the next to be proved, until only one is left. The newest of all is left as it is, unless
 // nothing leads to it: one of several instances may be behind, or the log has shrunk.
-func (l *Log) settle(ctx context.Context) error {
+func (l *Log) proveCheckpoints(ctx context.Context) error {
 	open := maps.Clone(l.seen)
 	if l.pin != nil && open[l.pin.Checkpoint] == nil { // the newer one may have more signatures
 		open[l.pin.Checkpoint] = l.pin.Signed
@@ -79,7 +79,7 @@ func (l *Log) agree(ctx context.Context, other *Log) error {
 	if !slices.Equal(slices.Sorted(slices.Values(l.keys)), slices.Sorted(slices.Values(other.keys))) {
 		err = newer.alarm(OtherKey, before, newer.head.signed, "the log of this name at %s has another key", older.URL())
 	} else if _, err = newer.open(before, newer.head.signed); err == nil {
-		err = newer.settle(ctx)
+		err = newer.proveCheckpoints(ctx)
 	}
 	a, ok := errors.AsType[*Alarm](err)
 	if !ok {

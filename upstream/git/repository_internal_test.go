@@ -51,7 +51,7 @@ func TestGitEndsWithItsContext(t *testing.T) {
 func FuzzSaid(f *testing.F) {
 	f.Add("hint: x\nfatal: y\x1b[2J\n\xff")
 	f.Fuzz(func(t *testing.T, messages string) {
-		if got := said(messages); printable(got) != got {
+		if got := messageLine(messages); printable(got) != got {
 			t.Errorf("%q has characters that are not printed", got)
 		}
 	})

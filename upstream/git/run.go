@@ -139,7 +139,7 @@ func (r *Repository) read(ctx context.Context, input io.Reader, consume func(*bu
 	case consumed != nil && !errors.Is(consumed, io.EOF) && !errors.Is(consumed, io.ErrUnexpectedEOF):
 		return consumed
 	case failed != nil:
-		return &CommandError{command, r.name, said(r.secret.Replace(string(messages.tail))), withCause(command, failed, string(messages.tail))}
+		return &CommandError{command, r.name, messageLine(r.secret.Replace(string(messages.tail))), withCause(command, failed, string(messages.tail))}
 	}
 	return consumed
 }
@@ -197,8 +197,8 @@ func list(lines []string) io.Reader {
 	return strings.NewReader(strings.Join(lines, "\n") + "\n")
 }
 
-// said returns the end of git's messages on one line.
-func said(messages string) string {
+// messageLine returns the end of git's messages on one line.
+func messageLine(messages string) string {
 	var lines []string
 	for line := range strings.Lines(messages) {
 		line = strings.TrimSpace(strings.Map(func(r rune) rune {
