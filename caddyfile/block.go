@@ -51,18 +51,29 @@ func checked(parse parser, check func() error) parser {
 	}
 }
 
+// argument returns a word and its only argument. The word may stand once; isSet says that it has stood before.
+func argument(d *caddyfile.Dispenser, isSet bool) (name, value string, err error) {
+	name = d.Val()
+	switch {
+	case isSet:
+		err = d.Errf("%s is already specified", name)
+	case !d.AllArgs(&value):
+		err = d.ArgErr()
+	}
+	return name, value, err
+}
+
 // text parses a word with one argument, which may stand once.
 func text(field *string) parser {
 	return func(d *caddyfile.Dispenser) error {
-		name := d.Val()
-		switch {
-		case *field != "":
-			return d.Errf("%s is already specified", name)
-		case !d.AllArgs(field):
-			return d.ArgErr()
-		case *field == "":
+		name, value, err := argument(d, *field != "")
+		if err != nil {
+			return err
+		}
+		if value == "" {
 			return d.Errf("%s is empty", name)
 		}
+		*field = value
 		return nil
 	}
 }
@@ -82,12 +93,9 @@ func list(field *[]string) parser {
 // size parses a word with one argument, a number of bytes such as 500GiB, which may stand once.
 func size(field *int64) parser {
 	return func(d *caddyfile.Dispenser) error {
-		name, value := d.Val(), ""
-		if *field != 0 {
-			return d.Errf("%s is already specified", name)
-		}
-		if !d.AllArgs(&value) {
-			return d.ArgErr()
+		name, value, err := argument(d, *field != 0)
+		if err != nil {
+			return err
 		}
 		size, err := humanize.ParseBytes(value)
 		if err != nil || size == 0 || size > math.MaxInt64 {
@@ -101,12 +109,9 @@ func size(field *int64) parser {
 // duration parses a word with one argument, a positive duration, which may stand once.
 func duration(field *caddy.Duration) parser {
 	return func(d *caddyfile.Dispenser) error {
-		name, value := d.Val(), ""
-		if *field != 0 {
-			return d.Errf("%s is already specified", name)
-		}
-		if !d.AllArgs(&value) {
-			return d.ArgErr()
+		name, value, err := argument(d, *field != 0)
+		if err != nil {
+			return err
 		}
 		duration, err := caddy.ParseDuration(value)
 		if err != nil {

@@ -105,7 +105,7 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 			if latest == "" {
 				waysOn = v.nearbyLinks()
 			}
-			return withdrawnAnswer(p, v.route.Address, w, latest, waysOn), nil
+			return v.withdrawnAnswer(p, w, latest, waysOn), nil
 		}
 	}
 	if latest == "" {
@@ -121,7 +121,7 @@ func (v *visit) absentVersion(latest string, offered []string, err error) (*answ
 		e.Text = "Version " + v.route.Version + " of " + v.route.Address.String() + " is not here. " + fetchedLater
 	}
 	e.Links = waysOn
-	return errorAnswer(e), nil
+	return v.errorAnswer(e), nil
 }
 
 // noVersionYet returns the page of a module that has a repository and no version.
@@ -144,7 +144,7 @@ func (v *visit) noVersionYet(p page, c follow.Connection) *answer {
 	default:
 		e.More = "Its tags were last listed on " + c.Looked.UTC().Format("2006-01-02 at 15:04") + " UTC."
 	}
-	return errorAnswer(e)
+	return v.errorAnswer(e)
 }
 
 // fetchedLater says how what is not here comes here.
@@ -161,9 +161,9 @@ func neighbours(text string, offered []string) []string {
 }
 
 // withdrawnAnswer returns the page of a withdrawn version.
-func withdrawnAnswer(p page, a address.Address, w index.WithdrawnVersion, latest string, waysOn []link) *answer {
+func (v *visit) withdrawnAnswer(p page, w index.WithdrawnVersion, latest string, waysOn []link) *answer {
 	e := newErrorPage(p, http.StatusGone, cmp.Or(w.Notice.Reason, "No reason was given."))
-	e.Name = a.String() + " " + w.Version + " has been withdrawn"
+	e.Name = v.route.Address.String() + " " + w.Version + " has been withdrawn"
 	e.Title = e.Name
 	e.More = "No version of it is offered any more."
 	if latest != "" {
@@ -173,15 +173,16 @@ func withdrawnAnswer(p page, a address.Address, w index.WithdrawnVersion, latest
 		e.Links = append(e.Links, link{"Read more", w.Notice.Link})
 	}
 	e.Links = append(e.Links, waysOn...)
-	return errorAnswer(e)
+	return v.errorAnswer(e)
 }
 
-func errorAnswer(e errorPage) *answer { return untaggedAnswer(e.Status, "error", e) }
+func (v *visit) errorAnswer(e errorPage) *answer { return v.untaggedAnswer(e.Status, "error", e) }
 
 // untaggedAnswer renders a page without a validator. It has no other page for a failure.
-func untaggedAnswer(status int, name string, model any) *answer {
+func (v *visit) untaggedAnswer(status int, name string, model any) *answer {
 	body, err := render(name, model)
 	if err != nil {
+		v.logError("page failed", err)
 		return &answer{status: http.StatusInternalServerError}
 	}
 	return &answer{status: status, body: body}

@@ -80,7 +80,7 @@ func (m *moduleView) absentPart() (*answer, error) {
 		}
 	}
 	e.Links = append(e.Links, link{a + " " + m.version.Version, m.url(m.route.WithPart(""))})
-	return errorAnswer(e), nil
+	return m.errorAnswer(e), nil
 }
 
 func (m *moduleView) answer() (*answer, error) {

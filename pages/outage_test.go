@@ -155,3 +155,12 @@ func TestPagesThatLackWhatIsUnread(t *testing.T) {
 		})
 	}
 }
+
+// A page that cannot be rendered has no other page in its place, but the log says why.
+func TestAPageThatCannotBeRenderedIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	v := visit{site: &Site{Logger: slog.New(slog.NewTextHandler(&log, nil))}, request: httptest.NewRequest("GET", "/", nil)}
+	if a := v.untaggedAnswer(http.StatusOK, "absent", nil); a.status != http.StatusInternalServerError || len(a.body) > 0 || !strings.Contains(log.String(), `there is no page \"absent\"`) {
+		t.Errorf("%d %s, and the log has %s", a.status, a.body, &log)
+	}
+}

@@ -144,7 +144,7 @@ func (v *visit) noSuchPage() (*answer, error) {
 	e := newErrorPage(p, http.StatusNotFound, a.String()+" has no page “"+v.route.Rest+"”.")
 	to := v.url(route.ForAddress(a))
 	e.Links = []link{{a.String(), to}, {"All versions", withQuery(to, "tab", tabVersions)}}
-	return errorAnswer(e), nil
+	return v.errorAnswer(e), nil
 }
 
 // maxNear is how many links lead on from a page that does not exist.

@@ -150,7 +150,7 @@ func (v *visit) signInFailed(to string, err error) *answer {
 		e.Links = append(e.Links, link{"Back to the page", to})
 	}
 	e.page = page{Site: v.site.identity(v.site.Registry.Hostname(v.request)), Title: e.Name}
-	return errorAnswer(e)
+	return v.errorAnswer(e)
 }
 
 // A signOutPage has the button that signs out, or says that the visitor is not signed
@@ -179,14 +179,14 @@ func (v *visit) signOut() *answer {
 	p := signOutPage{page: page{Site: v.site.identity(v.site.Registry.Hostname(v.request)), Title: "Signed out"}}
 	if subject, err := v.site.SignIn.Subject(v.request); err != nil || !subject.Anonymous() { // a session that cannot be read now may be valid
 		p.Title, p.Site.User, p.Action = "Sign out", subject.ID, self
-		return untaggedAnswer(http.StatusOK, "signout", p)
+		return v.untaggedAnswer(http.StatusOK, "signout", p)
 	}
 	p.Site.SignIn = v.site.loginURL("")
 	p.IssuerURL = v.site.SignIn.Client.EndSessionURL(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+"/")
 	if u, err := url.Parse(p.IssuerURL); err == nil {
 		p.Issuer = u.Host
 	}
-	return untaggedAnswer(http.StatusOK, "signout", p)
+	return v.untaggedAnswer(http.StatusOK, "signout", p)
 }
 
 // logError logs a failure of the server. If the browser has left, there may be none.

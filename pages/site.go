@@ -95,7 +95,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	}
 	s.once.Do(func() { s.writing = make(chan struct{}, maxRendered) })
 	refuse := func(status int) {
-		s.write(w, r, errorAnswer(newErrorPage(page{Site: s.identity(s.Registry.Hostname(r))}, status, "")))
+		s.write(w, r, (&visit{site: s, request: r}).failedWith(status, ""))
 	}
 	switch {
 	case s.SignIn != nil && rt.Kind == route.Logout && r.Method == http.MethodPost:
@@ -450,5 +450,5 @@ func (v *visit) failedWith(status int, text string) *answer {
 	if status == http.StatusNotFound {
 		e.Links = append(e.Links, v.nearbyLinks()...)
 	}
-	return errorAnswer(e)
+	return v.errorAnswer(e)
 }
