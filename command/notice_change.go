@@ -149,7 +149,7 @@ func changeFile(ctx context.Context, file noticeFile, dry bool, edit func(before
 		if err != nil {
 			return "", err
 		}
-		if attempt > 1 && sameNotices(before, after) {
+		if attempt > 1 && hasContent(before, after) {
 			return "", nil // it was written, and the answer got lost
 		}
 		if after, err = edit(before); err != nil || bytes.Equal(after, before) {
@@ -175,8 +175,8 @@ func (n *noticeChange) noteWithdrawn(before []byte) {
 	}
 }
 
-// sameNotices reports whether a file has a content. A file without content is removed.
-func sameNotices(file, content []byte) bool {
+// hasContent reports whether a file has that content. A file without content is removed.
+func hasContent(file, content []byte) bool {
 	return bytes.Equal(file, content) || file == nil && len(bytes.TrimSpace(content)) == 0
 }
 
