@@ -306,9 +306,9 @@ func retryAfter(answer *http.Response) time.Duration {
 	return wait
 }
 
-// breakers prevent a host of an origin that is down from costing every client a timeout. While the breaker
-// forURL a host is open, requests fail at once. Then one request is sent as a test. The services of an origin may
-// be on a few hosts, of which one is down and the others are not. The zero value is ready for use.
+// breakers keep a host of an origin that is down from costing every client a timeout. While the breaker of a
+// host is open, requests fail at once. Then one request is sent as a test. The services of an origin may be on
+// a few hosts, and one host may be down while the others are not. The zero value is ready for use.
 type breakers struct {
 	mutex sync.Mutex
 	hosts map[string]*gobreaker.CircuitBreaker[struct{}] // by name and port
