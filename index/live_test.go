@@ -61,6 +61,12 @@ func (b *syncBuffer) Write(p []byte) (int, error) {
 	return b.Buffer.Write(p)
 }
 
+func (b *syncBuffer) Reset() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.Buffer.Reset()
+}
+
 func (b *syncBuffer) String() string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
