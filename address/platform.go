@@ -28,6 +28,12 @@ func ParsePlatform(os, arch string) (Platform, error) {
 	return Platform{OS: os, Arch: arch}, nil
 }
 
+// ParsePlatformName is ParsePlatform for a name like that of Platform.String.
+func ParsePlatformName(name string) (Platform, error) {
+	os, arch, _ := strings.Cut(name, "_")
+	return ParsePlatform(os, arch)
+}
+
 // Known reports whether Go supports the platform, has supported it, or reserves its
 // name. Clients are written in Go and ask for their own platform, so that packages for
 // any other would never be installed.

@@ -209,9 +209,9 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report
 // addPackageFolder queues the unpacked package of a platform for reading, and reports
 // whether the folder's name is a platform.
 func (w *walker) addPackageFolder(p *providerFolder, report, version string, e tree.Entry) bool {
-	platform, ok := layout.PlatformOfFolder(e.Name)
+	platform, noPlatform := address.ParsePlatformName(e.Name)
 	v, err := address.ParseProviderVersion(version)
-	if !ok || err != nil {
+	if noPlatform != nil || err != nil {
 		return false
 	}
 	a := w.newJob(&p.folder, report, e, version)

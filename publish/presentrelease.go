@@ -68,8 +68,9 @@ func (p *Publisher) presentUnder(files tree.Tree, a address.Address, version str
 			continue
 		}
 		for _, e := range entries {
-			if dir == r.folder && (e.IsDir() || e.Bad != nil) && isUnpackedPackage(e.Name) {
-				r.exists = true
+			if dir == r.folder && (e.IsDir() || e.Bad != nil) {
+				_, noPackage := address.ParsePlatformName(e.Name) // as the index names folders of unpacked packages
+				r.exists = r.exists || noPackage == nil
 			}
 			f, err := address.ParseReleaseFile(a.Name, e.Name)
 			if err != nil || f.Version.String() != version || e.IsDir() {
@@ -82,12 +83,6 @@ func (p *Publisher) presentUnder(files tree.Tree, a address.Address, version str
 		}
 	}
 	return r, nil
-}
-
-// isUnpackedPackage reports whether a folder has the name of a platform.
-func isUnpackedPackage(name string) bool {
-	_, err := address.ParsePlatforms([]string{name})
-	return err == nil
 }
 
 // digest returns the digest of a file.

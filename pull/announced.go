@@ -6,7 +6,6 @@ import (
 	"errors"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -53,8 +52,7 @@ func decodeAnnounced(content []byte, r *upstream.Release) {
 	}
 	announced := make(map[address.Platform]wire.PackageHashes)
 	for name, hashes := range file.Packages {
-		os, arch, _ := strings.Cut(name, "_")
-		p, err := address.ParsePlatform(os, arch)
+		p, err := address.ParsePlatformName(name)
 		if err == nil && agreesWithSums(hashes, p, r) {
 			announced[p] = hashes
 		}

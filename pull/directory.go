@@ -197,8 +197,7 @@ func (l listing) packages() (paths []string) {
 // packages.
 func (l listing) unpacked() (platforms []string, err error) {
 	for _, e := range l.own.entries {
-		os, arch, _ := strings.Cut(e.Name, "_")
-		if _, err := address.ParsePlatform(os, arch); err != nil {
+		if _, err := address.ParsePlatformName(e.Name); err != nil {
 			continue
 		}
 		if e.Bad != nil {

@@ -188,8 +188,7 @@ func (l *Leaf) setField(i int, field string) (err error) {
 	name, value, named := strings.Cut(field, ":")
 	switch {
 	case !named && i == 0 && !l.Address.IsModule():
-		os, arch, _ := strings.Cut(field, "_")
-		l.Platform, err = address.ParsePlatform(os, arch)
+		l.Platform, err = address.ParsePlatformName(field)
 		return err
 	case !named:
 		return fmt.Errorf("field %q has no name", field)

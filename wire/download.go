@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
@@ -186,8 +185,7 @@ func decodePackages(raw json.RawMessage) map[address.Platform]PackageHashes {
 	packages := make(map[address.Platform]PackageHashes)
 	for name, raw := range entries {
 		var p PackageHashes
-		os, arch, _ := strings.Cut(name, "_")
-		platform, err := address.ParsePlatform(os, arch)
+		platform, err := address.ParsePlatformName(name)
 		if err == nil && json.Unmarshal(raw, &p) == nil && p.wellFormed() {
 			packages[platform] = p
 		}

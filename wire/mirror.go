@@ -127,8 +127,7 @@ func DecodeArchives(body []byte) ([]Archive, error) {
 	}
 	var archives []Archive
 	for name, entry := range list.Archives {
-		os, arch, _ := strings.Cut(name, "_")
-		platform, err := address.ParsePlatform(os, arch)
+		platform, err := address.ParsePlatformName(name)
 		if err != nil {
 			continue // no client asks for it
 		}

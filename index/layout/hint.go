@@ -111,8 +111,8 @@ func inUnpackedPackage(folders []string) bool {
 	if n < 4 || !isVersion(folders[n-2]) {
 		return false
 	}
-	_, ok := PlatformOfFolder(folders[n-1])
-	return ok
+	_, err := address.ParsePlatformName(folders[n-1])
+	return err == nil
 }
 
 func (c clue) hint(root tree.Part) string {

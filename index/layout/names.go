@@ -75,10 +75,3 @@ func LooksLikeVersion(name string) bool {
 	name = strings.TrimPrefix(name, "v")
 	return name != "" && name[0] >= '0' && name[0] <= '9'
 }
-
-// PlatformOfFolder parses the name OS_ARCH of an unpacked package's folder.
-func PlatformOfFolder(name string) (p address.Platform, ok bool) {
-	os, arch, _ := strings.Cut(name, "_")
-	p, err := address.ParsePlatform(os, arch)
-	return p, err == nil
-}

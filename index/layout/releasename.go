@@ -16,7 +16,8 @@ func VersionOf(p *address.ReleaseFileParser, name, only string) (version string,
 		return v.String(), false
 	}
 	f, err := p.Parse(name)
-	_, isPlatform := PlatformOfFolder(name)
+	_, noPlatform := address.ParsePlatformName(name)
+	isPlatform := noPlatform == nil
 	isPackage = isPlatform || err == nil && f.Kind == address.PackageFile
 	switch {
 	case only == "" && err == nil:

@@ -110,10 +110,9 @@ func installedProviders(data string) (all []Provider, err error) {
 		}
 		for _, path := range paths {
 			parts := strings.Split(filepath.ToSlash(path), "/")
-			os, arch, _ := strings.Cut(parts[4], "_")
 			a, notAddress := address.ParseProvider(parts[0], parts[1], parts[2])
 			v, notVersion := address.ParseProviderVersion(parts[3])
-			platform, notPlatform := address.ParsePlatform(os, arch)
+			platform, notPlatform := address.ParsePlatformName(parts[4])
 			if notAddress != nil || notVersion != nil || notPlatform != nil {
 				continue // no client looks there
 			}
