@@ -77,7 +77,7 @@ var layers = []layer{
 	{name: "pull/follow", only: []string{"address", "registryhcl", "index", "upstream", "pull"}}, // has the repositories of modules looked at
 	{name: "upstream/lockfile", only: []string{"address", "wire"}},
 	{name: "tlog/verify", http: true, only: []string{"address", "wire", "clientconfig", "tree", "tree/disk", "tlog", "archive", "upstream/lockfile"}}, // reads the logs of others
-	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/keys", "index", "pull/flight"}},
+	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index/layout", "index/keys", "index", "pull/flight"}},
 	{name: "usage", only: []string{"address", "wire"}},
 	{name: "handlers/mapping", only: []string{"tree"}}, // its error for a file that changes
 	{name: "handlers/webhook", http: true, only: []string{}},

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -175,11 +176,14 @@ func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost
 	}
 	var present *presentModule
 	for _, e := range entries {
-		version, name := moduleVersionOf(f.Address, e), e.Path()
-		if version == "" || withoutBuild(version) != withoutBuild(f.Version) || name == but {
+		found, err := layout.ParseModulePackage(e)
+		if err != nil || e.Path() == but {
 			continue
 		}
+		version := found.Number.String()
 		switch {
+		case withoutBuild(version) != withoutBuild(f.Version):
+			continue
 		case e.Bad != nil:
 			return nil, e.Err()
 		case tree.Abandoned(e.Info):
@@ -188,28 +192,13 @@ func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost
 			return nil, tree.ErrReserved
 		}
 		if present == nil || version == f.Version && present.version != version {
-			present = &presentModule{path: name, version: version, info: e.Info, tree: files}
+			present = &presentModule{path: e.Path(), version: version, info: e.Info, tree: files}
 		}
 	}
 	if s := p.snapshot(); s != nil && present != nil {
 		present.offered = s.Module(index.PlaceOf(f.Address.WithHostname(hostname))).Version(present.version)
 	}
 	return present, nil
-}
-
-// moduleVersionOf returns the version of an entry in the folder of a module. It is
-// empty if the entry has none.
-func moduleVersionOf(a address.Address, e tree.Entry) string {
-	if e.IsDir() || e.Bad != nil {
-		if v, err := address.ParseModuleVersion(e.Name); err == nil {
-			return v.String()
-		}
-	}
-	if e.IsDir() {
-		return ""
-	}
-	f, _ := ParseModuleFile(a, e.Name)
-	return f.Version
 }
 
 // has reports whether the package in the tree has a digest. For a folder, it compares

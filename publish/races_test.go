@@ -212,10 +212,12 @@ func TestEmptyModules(t *testing.T) {
 // may still come. Other versions can be published.
 func TestSymlinksToNothing(t *testing.T) {
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
-	for _, name := range []string{"1.0.0", "v1.0.0", "1.0.0.tar.gz", "1.0.0+x.zip"} {
+	for name, file := range map[string]string{
+		"1.0.0": "1.0.0.tgz", "v1.0.0": "1.0.0.tgz", "1.0.0.tar.gz": "1.0.0.tgz", "1.0.0+x.zip": "1.0.0.tgz", "1.0.0-rc.1.zip": "1.0.0-rc.1.tgz",
+	} {
 		r := newRegistry(t)
 		r.link("nothing", "modules/acme/vpc/aws/"+name)
-		if _, err := r.putModule("1.0.0.tgz", content); !errors.Is(err, tree.ErrNotWritable) {
+		if _, err := r.putModule(file, content); !errors.Is(err, tree.ErrNotWritable) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := r.putModule("1.1.0.tgz", content); err != nil {

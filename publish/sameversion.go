@@ -6,6 +6,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/layout"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -101,8 +102,8 @@ func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Ve
 // entry has none. A symlink to an unknown target may be a folder or a file.
 func versionOf(a address.Address, e tree.Entry) *version.Version {
 	if a.IsModule() {
-		v, _ := address.ParseModuleVersion(moduleVersionOf(a, e))
-		return v
+		p, _ := layout.ParseModulePackage(e)
+		return p.Number
 	}
 	if e.IsDir() || e.Bad != nil {
 		if v, err := address.ParseProviderVersion(e.Name); err == nil {
