@@ -158,18 +158,12 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, format string, m *
 	}
 	left := most // of the bytes that the entries may say they have
 	bounded := &boundedReader{r: unpacked, limit: limit}
-	t := tar.NewReader(bounded)
-	content := &boundedReader{r: t, limit: limit} // a sparse file unpacks to more than its size in the tar
-	names := 0                                    // the total bytes of names, which stay in memory; each may have a megabyte
-	for entries := 0; ; entries++ {
-		header, err := t.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if entries >= maxEntries {
+	content := &boundedReader{limit: limit} // a sparse file unpacks to more than its size in the tar
+	names := 0                              // the total bytes of names, which stay in memory; each may have a megabyte
+	entries := 0
+	err = WalkTar(bounded, func(header *tar.Header, r io.Reader) error {
+		content.r = r
+		if entries++; entries > maxEntries {
 			return tree.Findingf(tree.TooLarge, "the archive has more than %d entries", maxEntries)
 		}
 		if names += len(header.Name); names > maxDirectory {
@@ -179,13 +173,13 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, format string, m *
 			return tooLarge(limit())
 		}
 		if header.Typeflag == tar.TypeXGlobalHeader { // git archive writes one too; clients skip it
-			if entries == 0 {
+			if entries == 1 {
 				m.useFolder(header.PAXRecords[folderRecord])
 			}
-			continue
+			return nil
 		}
 		if isTarRoot(header) {
-			continue
+			return nil
 		}
 		if f := checkEntry(header.Name); f != nil {
 			return f
@@ -198,15 +192,13 @@ func tarEntries(ctx context.Context, f io.Reader, size int64, format string, m *
 		m.addLink(name, header.Typeflag, header.Linkname)
 		switch {
 		case IsTarFile(header.Typeflag):
-			if err := m.inspect(name, content, true); err != nil {
-				return err
-			}
+			return m.inspect(name, content, true)
 		case !hasNoContent(header.Typeflag):
 			return tree.Findingf(tree.BadArchive, "it has an entry %.200q that is neither a file nor a folder: pack it again without", header.Name)
 		}
-	}
-	// Read the rest for the checksum of the compression.
-	if _, err = io.Copy(io.Discard, bounded); err == nil && most-left > limit() {
+		return nil
+	})
+	if err == nil && most-left > limit() {
 		return tooLarge(limit())
 	}
 	return err

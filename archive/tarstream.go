@@ -17,6 +17,24 @@ func tarStream(r io.Reader, format string) (io.Reader, error) {
 	return nil, errors.ErrUnsupported
 }
 
+// WalkTar calls visit with the entries of a tar and their content, and then reads r to its end, for the
+// checksum of a compression. The error is an error of reading or of visit.
+func WalkTar(r io.Reader, visit func(*tar.Header, io.Reader) error) error {
+	for t := tar.NewReader(r); ; {
+		header, err := t.Next()
+		if err == io.EOF {
+			_, err = io.Copy(io.Discard, r)
+			return err
+		}
+		if err == nil {
+			err = visit(header, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
 // IsTarFile reports whether clients write an entry of this type in a tar as a file with its content.
 // GNU tar has a type for files with holes.
 func IsTarFile(kind byte) bool {

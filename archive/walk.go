@@ -51,30 +51,21 @@ func WalkModule(ctx context.Context, f io.Reader, size int64, format string, lim
 		err = WalkZip(ctx, f, size, wants, visit)
 		return err == nil, err
 	}
-	return walkTar(ctx, f, format, limit, wants, visit)
-}
-
-func walkTar(ctx context.Context, f io.Reader, format string, limit int64, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
 	unpacked, err := tarStream(tree.WithContext(ctx, f), format)
 	if err != nil {
 		return false, err
 	}
 	bounded := &io.LimitedReader{R: unpacked, N: limit}
-	for t := tar.NewReader(bounded); ; {
-		header, err := t.Next()
-		switch {
-		case err == io.EOF:
-			return true, nil
-		case err == nil && IsTarFile(header.Typeflag) && wants(header.Name):
-			err = visit(header.Name, t)
+	err = WalkTar(bounded, func(header *tar.Header, content io.Reader) error {
+		if !IsTarFile(header.Typeflag) || !wants(header.Name) {
+			return nil
 		}
-		if err != nil && bounded.N <= 0 {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
+		return visit(header.Name, content)
+	})
+	if err != nil && bounded.N <= 0 {
+		return false, nil
 	}
+	return err == nil, err
 }
 
 // WalkFolder calls visit with the wanted files of a folder. The error is tree.ErrChanged if

@@ -255,35 +255,22 @@ func (d *docReader) readTarGz(f io.Reader) error {
 		return err
 	}
 	bounded := &io.LimitedReader{R: z, N: maxDocTar + 1}
-	err = d.readTar(bounded)
+	err = archive.WalkTar(bounded, d.addTarEntry)
 	if bounded.N <= 0 {
 		return refused("it unpacks to more than %d bytes: leave out what is not documentation", int64(maxDocTar))
 	}
 	return err
 }
 
-func (d *docReader) readTar(r io.Reader) error {
-	for t := tar.NewReader(r); ; {
-		header, err := t.Next()
-		if errors.Is(err, io.EOF) {
-			// The rest is read for the checksum of the compression.
-			_, err = io.Copy(io.Discard, r)
-			return err
-		}
-		if err != nil {
-			return err
-		}
-		if header.Typeflag == tar.TypeDir || header.Typeflag == tar.TypeXGlobalHeader {
-			continue
-		}
-		mode := header.FileInfo().Mode()
-		if header.Typeflag == tar.TypeLink {
-			mode |= fs.ModeIrregular
-		}
-		if err := d.add(header.Name, mode, t); err != nil {
-			return err
-		}
+func (d *docReader) addTarEntry(header *tar.Header, content io.Reader) error {
+	mode := header.FileInfo().Mode()
+	switch header.Typeflag {
+	case tar.TypeDir, tar.TypeXGlobalHeader:
+		return nil
+	case tar.TypeLink:
+		mode |= fs.ModeIrregular
 	}
+	return d.add(header.Name, mode, content)
 }
 
 // add adds a file, unless a system or an editor has left it behind.

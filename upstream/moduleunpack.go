@@ -94,31 +94,11 @@ func (u *unpacker) unpack(ctx context.Context, f *os.File, size int64, format st
 
 func (u *unpacker) unpackTar(r io.Reader) error {
 	bounded := &io.LimitedReader{R: r, N: u.limit + 1}
-	t := tar.NewReader(bounded)
-	for {
-		h, err := t.Next()
-		switch {
-		case bounded.N <= 0:
-			return u.tooLarge()
-		case err == io.EOF:
-			// The rest is read for gzip's own checksum.
-			if _, err := io.Copy(io.Discard, bounded); err != nil {
-				return err
-			}
-			if bounded.N <= 0 {
-				return u.tooLarge()
-			}
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := u.addTar(h, t); err != nil {
-			if bounded.N <= 0 {
-				return u.tooLarge()
-			}
-			return err
-		}
+	err := archive.WalkTar(bounded, u.addTar)
+	if bounded.N <= 0 {
+		return u.tooLarge()
 	}
+	return err
 }
 
 func (u *unpacker) addTar(h *tar.Header, content io.Reader) error {

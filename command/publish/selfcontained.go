@@ -4,12 +4,12 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"errors"
 	"fmt"
 	"io"
 	"path"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
@@ -33,33 +33,23 @@ func unfitPackage(packed io.Reader) (unfit []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for t := tar.NewReader(unpacked); len(unfit) < maxUnfit; {
-		header, err := t.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		var content io.Reader = t
+	err = archive.WalkTar(unpacked, func(header *tar.Header, content io.Reader) error {
 		if header.Size < maxLFSPointer {
-			b, err := io.ReadAll(t)
+			b, err := io.ReadAll(content)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			if bytes.HasPrefix(b, []byte(lfsPointer)) {
 				unfit = append(unfit, fmt.Sprintf("%s is only the pointer to a file in Git LFS: publish a checkout in which git lfs pull was run, add the file without Git LFS, or name it in .terraformignore.", cli.Printable(header.Name)))
-				continue
+				return nil
 			}
 			content = bytes.NewReader(b)
 		}
 		outside, err := callsOutside(header.Name, content)
-		if err != nil {
-			return nil, err
-		}
 		unfit = append(unfit, outside...)
-	}
-	return unfit[:min(len(unfit), maxUnfit)], nil
+		return err
+	})
+	return unfit[:min(len(unfit), maxUnfit)], err
 }
 
 // callsOutside returns the calls in a file of a package whose source is a folder outside of
