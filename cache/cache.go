@@ -38,9 +38,6 @@ type Cache[K comparable, V any] struct {
 	// loaded, and may be nil without MaxBytes.
 	Size func(V) int
 
-	// Now is the clock. Nil: time.Now.
-	Now func() time.Time
-
 	// The compiler makes all methods of a generic type again, for each Cache, in each package
 	// that knows of it: nearly all of a Cache is in store, which is not generic.
 	store store
@@ -48,7 +45,7 @@ type Cache[K comparable, V any] struct {
 
 // Get returns the value of a key, if it is kept and its life has not ended.
 func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
-	kept, ok := c.store.Get(c.bounds(), key)
+	kept, ok := c.store.Get(key)
 	return as[V](kept), ok
 }
 
@@ -94,7 +91,7 @@ func (c *Cache[K, V]) Renew(ctx context.Context, key K, fresh func(V) bool, read
 	return as[V](value), err
 }
 
-func (c *Cache[K, V]) bounds() bounds { return bounds{c.MaxEntries, c.MaxBytes, c.Now} }
+func (c *Cache[K, V]) bounds() bounds { return bounds{c.MaxEntries, c.MaxBytes} }
 
 func (c *Cache[K, V]) item(value V, life time.Duration) item {
 	i := item{value: value, life: life}

@@ -73,7 +73,6 @@ func TestWhatIsKept(t *testing.T) {
 			putFor("a", 1, time.Minute), pass(time.Minute - 1), putFor("a", 2, time.Minute), pass(time.Minute - 1),
 		}, "a2"},
 		{"no value whose life is over when it is put", &ints{}, []func(*ints){put("a", 1), putFor("a", 2, 0), put("b", 1), putFor("b", 2, -time.Second)}, ""},
-		{"values by another clock", &ints{Now: func() time.Time { return time.Time{} }}, []func(*ints){putFor("a", 1, time.Minute), pass(time.Hour)}, "a1"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {

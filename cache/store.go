@@ -16,11 +16,8 @@ const (
 	overhead       = 512  // about how many bytes a value takes beside its own
 )
 
-// bounds are the bounds of a Cache, and its clock.
-type bounds struct {
-	entries, bytes int
-	clock          func() time.Time
-}
+// bounds are the bounds of a Cache.
+type bounds struct{ entries, bytes int }
 
 func (b bounds) maxEntries() int {
 	switch {
@@ -30,13 +27,6 @@ func (b bounds) maxEntries() int {
 		return math.MaxInt
 	}
 	return defaultEntries
-}
-
-func (b bounds) now() time.Time {
-	if b.clock == nil {
-		return time.Now()
-	}
-	return b.clock()
 }
 
 // An item is a value to keep.
@@ -61,10 +51,10 @@ type store struct {
 	loads map[any]*load
 }
 
-func (s *store) Get(b bounds, key any) (value any, ok bool) {
+func (s *store) Get(key any) (value any, ok bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.get(b, key)
+	return s.get(key)
 }
 
 func (s *store) Put(b bounds, key any, i item) {
@@ -76,7 +66,7 @@ func (s *store) Put(b bounds, key any, i item) {
 func (s *store) PutIfAbsent(b bounds, key any, i item) any {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if known, ok := s.get(b, key); ok {
+	if known, ok := s.get(key); ok {
 		return known
 	}
 	s.put(b, key, i)
@@ -92,12 +82,12 @@ func (s *store) Remove(key any) {
 }
 
 // get is Get. The mutex is held, as it is for put.
-func (s *store) get(b bounds, key any) (value any, ok bool) {
+func (s *store) get(key any) (value any, ok bool) {
 	if s.kept == nil {
 		return nil, false
 	}
 	k, ok := s.kept.Get(key)
-	if ok && !k.expires.IsZero() && !b.now().Before(k.expires) {
+	if ok && !k.expires.IsZero() && !time.Now().Before(k.expires) {
 		s.kept.Remove(key)
 		return nil, false
 	}
@@ -114,7 +104,7 @@ func (s *store) put(b bounds, key any, i item) {
 	}
 	k := kept{value: i.value, bytes: i.bytes}
 	if i.life != UntilEvicted {
-		k.expires = b.now().Add(i.life)
+		k.expires = time.Now().Add(i.life)
 	}
 	s.bytes += k.bytes
 	s.kept.Add(key, k)
@@ -151,7 +141,7 @@ func (s *store) renew(ctx context.Context, b bounds, key any, fresh func(any) bo
 		return nil, false, err
 	}
 	s.mutex.Lock()
-	known, ok := s.get(b, key)
+	known, ok := s.get(key)
 	if ok && fresh(known) {
 		s.mutex.Unlock()
 		return known, false, nil

@@ -51,10 +51,16 @@ type Verifier struct {
 	audience []string
 	claims   claimMapping
 
-	// Subjects of valid tokens, by SHA-256 of the token: verifying a signature takes
+	// Verdicts about valid tokens, by SHA-256 of the token: verifying a signature takes
 	// a hundred times as long as all the rest. Refusals are not cached, as made-up
 	// tokens would evict the valid ones.
-	verdicts cache.Cache[[sha256.Size]byte, access.Subject]
+	verdicts cache.Cache[[sha256.Size]byte, verdict]
+}
+
+// A verdict about a valid token holds until a time by the clock of the issuer.
+type verdict struct {
+	subject access.Subject
+	until   time.Time
 }
 
 // Options determine which tokens of an issuer are accepted, and which subject they
@@ -96,7 +102,7 @@ func NewVerifier(issuer *Issuer, o Options) (*Verifier, error) {
 	}
 	return &Verifier{
 		issuer: issuer, audience: o.Audience, claims: claims,
-		verdicts: cache.Cache[[sha256.Size]byte, access.Subject]{MaxEntries: maxVerdicts, Now: issuer.now},
+		verdicts: cache.Cache[[sha256.Size]byte, verdict]{MaxEntries: maxVerdicts},
 	}, nil
 }
 
@@ -105,8 +111,8 @@ func NewVerifier(issuer *Issuer, o Options) (*Verifier, error) {
 // JSON Web Token. None of them contains the token.
 func (v *Verifier) Verify(ctx context.Context, token string) (access.Subject, error) {
 	digest := sha256.Sum256([]byte(token))
-	if subject, ok := v.verdicts.Get(digest); ok {
-		return subject, nil
+	if known, ok := v.verdicts.Get(digest); ok && v.issuer.now().Before(known.until) {
+		return known.subject, nil
 	}
 	verified, err := v.verifyJWT(ctx, token)
 	if err != nil {
@@ -116,7 +122,8 @@ func (v *Verifier) Verify(ctx context.Context, token string) (access.Subject, er
 	if err != nil {
 		return access.Subject{}, refused(err)
 	}
-	v.verdicts.Put(digest, subject, min(verdictLife, verified.Expiry.Sub(v.issuer.now())))
+	now := v.issuer.now()
+	v.verdicts.Put(digest, verdict{subject, now.Add(min(verdictLife, verified.Expiry.Sub(now)))}, cache.UntilEvicted)
 	return subject, nil
 }
 
