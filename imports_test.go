@@ -91,7 +91,7 @@ var layers = []layer{
 	{name: "pages/route", only: []string{"pages/assets", "address"}},
 	{name: "pages/snippet", only: []string{"pages/markdown", "address", "clientconfig", "index/moduledoc"}},
 	{name: "pages", http: true, only: []string{"pages/markdown", "pages/accept", "pages/assets", "pages/feed", "pages/changes", "pages/docsmenu", "pages/route", "pages/snippet", "address", "signing", "cache", "archive", "registryhcl", "index", "index/catalog", "index/content", "index/moduledoc", "access", "access/oidc", "access/signin", "usage", "pull/follow", "handlers", "clientconfig"}}, // shows what handlers let it see
-	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo", "usage"}},
+	{name: "module/storage", caddy: true, only: []string{"index/keys", "index/memo", "usage", "tree/disk"}},
 	{name: "module/baseurl", http: true, caddy: true, only: []string{}},
 	{name: "module/option", caddy: true, only: []string{}},
 	{name: "module/authenticate", http: true, caddy: true, only: []string{"cache", "access", "access/tokenfile", "access/oidc", "module/option"}},
@@ -207,6 +207,7 @@ var storages = map[string][]string{
 		"archive",          // packs a folder that lies in no tree
 		"access/tokenfile", // locks and replaces a file that lies in no tree
 		"tlog/verify",      // replaces such a file
+		"module/storage",   // replaces such a file
 	},
 	"tree/bucket": nil,
 	"tree/iofs":   nil,

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/disk"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -64,20 +65,10 @@ func (c *Cache) write(name string, content []byte) {
 	if c == nil || c.dir == "" || os.MkdirAll(c.dir, 0o700) != nil {
 		return
 	}
-	f, err := os.CreateTemp(c.dir, ".*.tmp")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(content)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(c.dir, name))
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
+	_ = disk.RewriteFile(filepath.Join(c.dir, name), func(f *os.File) error {
+		_, err := f.Write(content)
+		return err
+	})
 }
 
 func (c *Cache) read(name string) []byte {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // ReplaceFile gives a file of a user its content: after a crash there is the old file or the new
@@ -13,35 +14,54 @@ import (
 //
 // google/renameio is not used as it is not available on Windows, and does not sync the directory.
 func ReplaceFile(name string, content []byte, prepare func(*os.File) error) error {
-	dir := filepath.Dir(name)
-	temporary, err := os.CreateTemp(dir, "."+filepath.Base(name)+"-*") // mode 0600
-	if err != nil {
+	err := RewriteFile(name, func(fresh *os.File) error {
+		_, err := fresh.Write(content)
+		if err == nil && prepare != nil {
+			err = prepare(fresh)
+		}
+		if err == nil {
+			err = fresh.Sync()
+		}
 		return err
-	}
-	defer os.Remove(temporary.Name()) // fails after the rename, as it should
-	_, err = temporary.Write(content)
-	if err == nil && prepare != nil {
-		err = prepare(temporary)
-	}
-	if err == nil {
-		err = temporary.Sync()
-	}
-	if closed := temporary.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), name)
-	}
+	})
 	if err != nil {
 		return err
 	}
 	// A revoked token must not come back after a power failure. Not every system can sync a
 	// directory.
-	if d, err := os.Open(dir); err == nil {
+	if d, err := os.Open(filepath.Dir(name)); err == nil {
 		_ = d.Sync()
 		d.Close()
 	}
 	return nil
+}
+
+// RewriteFile is ReplaceFile for a file that may be lost, or damaged, when the power fails: it syncs
+// nothing.
+func RewriteFile(name string, write func(*os.File) error) error {
+	temporary, err := os.CreateTemp(filepath.Dir(name), temporaryOf(name)) // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // fails after the rename, as it should
+	if err := errors.Join(write(temporary), temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), name)
+}
+
+// temporaryOf is the pattern for the names of temporary files that take the place of a file.
+func temporaryOf(name string) string { return "." + filepath.Base(name) + "-*" }
+
+// RemoveTemporariesOf removes the temporary files that a crash has left of writing a file.
+func RemoveTemporariesOf(name string) {
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(name), temporaryOf(name)))
+	for _, name := range left {
+		// A recent file may be in use by another process.
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
+			os.Remove(name)
+		}
+	}
 }
 
 // LinkTarget returns the name of the file that a symbolic link leads to, and whether there is no such
