@@ -25,7 +25,7 @@ type option struct {
 
 // options returns all options, in the order of the manual. They are parsed into h.
 func options(h *module.Handler) []option {
-	in := func(parse func(*caddyfile.Dispenser, *module.Handler) error) parser {
+	bound := func(parse func(*caddyfile.Dispenser, *module.Handler) error) parser {
 		return func(d *caddyfile.Dispenser) error { return parse(d, h) }
 	}
 	return []option{
@@ -37,21 +37,21 @@ func options(h *module.Handler) []option {
 		{name: "hostname", parse: list(&h.Hostnames), list: true},
 		{name: "prefix", parse: text(&h.Prefix)},
 		{name: "public_url", parse: text(&h.PublicURL)},
-		{name: "signing_key", parse: in(signingKey)},
-		{name: "signatures", parse: in(signatures)},
+		{name: "signing_key", parse: bound(signingKey)},
+		{name: "signatures", parse: bound(signatures)},
 		{name: "rescan", parse: interval("periodic scans", &h.Rescan)},
 		{name: "poll", parse: interval("other instances", &h.Poll)},
-		{name: "auth", parse: in(auth), list: true, block: true},
-		{name: "access", parse: in(accessRules), block: true},
+		{name: "auth", parse: bound(auth), list: true, block: true},
+		{name: "access", parse: bound(accessRules), block: true},
 		{name: "links", parse: duration(&h.Links)},
-		{name: "redirect", parse: in(redirect)},
-		{name: "login", parse: in(login), block: true},
-		{name: "upstream", parse: in(upstream), list: true, block: true},
-		{name: "git", parse: in(git), block: true},
-		{name: "ui", parse: in(ui), block: true},
-		{name: "publish", parse: in(publish), block: true},
-		{name: "tlog", parse: in(tlog), block: true},
-		{name: "usage", parse: in(usage), block: true},
+		{name: "redirect", parse: bound(redirect)},
+		{name: "login", parse: bound(login), block: true},
+		{name: "upstream", parse: bound(upstream), list: true, block: true},
+		{name: "git", parse: bound(git), block: true},
+		{name: "ui", parse: bound(ui), block: true},
+		{name: "publish", parse: bound(publish), block: true},
+		{name: "tlog", parse: bound(tlog), block: true},
+		{name: "usage", parse: bound(usage), block: true},
 	}
 }
 

@@ -74,5 +74,5 @@ func (s *Snapshot) CanRedirect(f *File) bool { return f.CanRedirect(&s.tree) }
 // CanRedirect must be true for the file. The error is ErrChanged if the file has changed, and
 // ErrEncoded if clients would get other bytes from the store.
 func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (string, error) {
-	return s.shared.signedURLs.URL(ctx, &s.tree, f, life)
+	return s.caches.signedURLs.URL(ctx, &s.tree, f, life)
 }

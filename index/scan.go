@@ -56,12 +56,12 @@ type scanner struct {
 	last     *Snapshot      // nil before the first scan
 	ledger   atomic.Pointer[Ledger]
 
-	shared shared
+	caches caches
 }
 
-// shared has the caches that all snapshots of a scanner share: results that were read or
+// caches are of all snapshots of a scanner: results that were read or
 // made for one snapshot serve the next, too.
-type shared struct {
+type caches struct {
 	content     content.Reader
 	derivedLast derivedLast
 	signedURLs  offer.SignedURLs

@@ -69,7 +69,7 @@ type Snapshot struct {
 
 	signer Signer // of releases without a usable signature; nil: they are not signed
 
-	*shared
+	*caches
 }
 
 // found has the new results of a scan.
@@ -84,7 +84,7 @@ type found struct {
 // next returns the snapshot after the last one.
 func (s *scan) next(c found) *Snapshot {
 	n := &Snapshot{
-		Taken: s.now, scanned: s.now, tree: s.tree, keys: c.keys, shared: &s.shared, live: !s.once,
+		Taken: s.now, scanned: s.now, tree: s.tree, keys: c.keys, caches: &s.caches, live: !s.once,
 		later: make(chan struct{}), differs: newDifference(),
 	}
 	if !s.options.RequireSignatures {
@@ -507,10 +507,10 @@ func (s *Snapshot) Modules() iter.Seq[*Module] {
 	return present(s.offered(), func(e *entry) *Module { return e.module })
 }
 
-func present[T any](all iter.Seq[*entry], of func(*entry) *T) iter.Seq[*T] {
+func present[T any](all iter.Seq[*entry], get func(*entry) *T) iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for e := range all {
-			if v := of(e); v != nil && !yield(v) {
+			if v := get(e); v != nil && !yield(v) {
 				return
 			}
 		}

@@ -131,11 +131,11 @@ func registryOf(a address.Address) string {
 
 // facets returns the filters, each with the choices that the other filters leave.
 func (v *visit) facets(all []handlers.Listed) []facet {
-	facetOf := func(title, name string, of func(address.Address) string) facet {
+	facetOf := func(title, name string, key func(address.Address) string) facet {
 		counts := map[string]int{}
 		for _, l := range all {
 			if v.query.matches(l.Address, name) {
-				counts[of(l.Address)]++
+				counts[key(l.Address)]++
 			}
 		}
 		return v.newFacet(title, name, counts, v.route)

@@ -294,7 +294,7 @@ func (p *pruning) keepShared() error {
 	if err != nil {
 		return fmt.Errorf("nothing is removed: %w", err)
 	}
-	shared := func(name string) bool {
+	hasOtherName := func(name string) bool {
 		info := going[name]
 		return info != nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 	}
@@ -307,7 +307,7 @@ func (p *pruning) keepShared() error {
 			case p.unpacked[file]:
 				p.keptUnpacked = append(p.keptUnpacked, file)
 				kept++
-			case shared(file):
+			case hasOtherName(file):
 				p.shared = append(p.shared, file)
 				if isPackage(file) {
 					kept++

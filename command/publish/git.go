@@ -198,10 +198,10 @@ func (m *gitModules) locate(ctx context.Context, g *git.Repository, o gitOptions
 }
 
 // texts returns a text about each module.
-func (m *gitModules) texts(of func(gitModule) string) []string {
+func (m *gitModules) texts(text func(gitModule) string) []string {
 	texts := make([]string, len(m.modules))
 	for i, module := range m.modules {
-		texts[i] = of(module)
+		texts[i] = text(module)
 	}
 	return texts
 }

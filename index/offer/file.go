@@ -34,7 +34,7 @@ type File struct {
 	// ContentType is its media type.
 	ContentType string
 
-	in      func(*tree.Tree) tree.Part // the part of the tree it lies in
+	part    func(*tree.Tree) tree.Part // the part of the tree it lies in
 	dir     string                     // its folder, by the path in that part
 	base    string                     // its name there
 	modTime int64                      // nanoseconds
@@ -46,11 +46,11 @@ type File struct {
 
 // NewFile returns a file in a part of the tree, as it was read, in the form that clients download.
 // If it is packed, that is made of a folder.
-func NewFile(name string, in func(*tree.Tree) tree.Part, at tree.Location, read memo.Record, packed archive.Packed) File {
+func NewFile(name string, part func(*tree.Tree) tree.Part, at tree.Location, read memo.Record, packed archive.Packed) File {
 	s := read.Stamp
 	f := File{
 		Name: name, ContentType: contentTypeOf(name), Size: read.Size, SHA256: read.SHA256,
-		in: in, dir: at.Dir, base: at.Name, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
+		part: part, dir: at.Dir, base: at.Name, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
 	}
 	if packed != nil {
 		f.made = &madeFile{packed: packed}
@@ -60,10 +60,10 @@ func NewFile(name string, in func(*tree.Tree) tree.Part, at tree.Location, read 
 
 // Part returns the part of a tree in which the file lies. ok is false for a document in memory.
 func (f *File) Part(t *tree.Tree) (in tree.Part, ok bool) {
-	if f.in == nil {
+	if f.part == nil {
 		return in, false
 	}
-	return f.in(t), true
+	return f.part(t), true
 }
 
 // Stamp returns the stamp of the file when it was verified.

@@ -20,7 +20,7 @@ func (v *ModuleVersion) EachFile(ctx context.Context, t *tree.Tree, wants func(n
 		}
 	}()
 	if v.Archive.IsFolder() {
-		return true, archive.WalkFolder(ctx, v.Archive.in(t), v.Archive.made.packed, wants, visit)
+		return true, archive.WalkFolder(ctx, v.Archive.part(t), v.Archive.made.packed, wants, visit)
 	}
 	f, err := v.Archive.Open(t)
 	if err != nil {

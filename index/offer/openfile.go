@@ -37,7 +37,7 @@ func (f *File) Open(t *tree.Tree) (*OpenFile, error) {
 	if !f.IsFolder() {
 		return f.OpenRange(t)
 	}
-	r, err := archive.OpenPacked(f.made.packed, f.in(t), f.Size)
+	r, err := archive.OpenPacked(f.made.packed, f.part(t), f.Size)
 	if err != nil {
 		return nil, err
 	}
@@ -58,10 +58,10 @@ func (f *File) OpenRange(t *tree.Tree) (*OpenFile, error) {
 	case m.content != nil:
 		return openInMemory(m.content), nil
 	case m.packed != nil:
-		r := m.packed.Open(f.in(t))
+		r := m.packed.Open(f.part(t))
 		return &OpenFile{r, r.Unchanged}, nil
 	}
-	part := f.in(t)
+	part := f.part(t)
 	opened, err := part.OpenUnchanged(f.Path(), f.Stamp())
 	if err != nil {
 		return nil, err
