@@ -30,17 +30,17 @@ type fetchedRelease struct {
 	issuer               string // the ID of the key that signature names
 }
 
-// A voucherID identifies the release and the documents of a Voucher.
-type voucherID struct {
+// A signatureID identifies a release and the SHA256SUMS that the registry has signed for it.
+type signatureID struct {
 	address address.Address
 	version string
 	sums    wire.SHA256
 }
 
-// maxVouchers bounds the vouchers, in bytes. Each is signed once while it is kept.
-const maxVouchers = 16 << 20
+// maxSignatures bounds the signatures of the registry, with what they sign, in bytes. Each SHA256SUMS is signed once while it is kept.
+const maxSignatures = 16 << 20
 
-func voucherSize(v *index.SignedChecksums) int { return 1<<10 + int(v.Checksums.Size) }
+func signatureSize(v *index.SignedChecksums) int { return 1<<10 + int(v.Checksums.Size) }
 
 // fetchedRelease asks the Upstream for a release. The platform is the platform of the
 // requested package. Its zero value stands for all that the origin has added.
@@ -64,7 +64,7 @@ func (o *Offers) fetchedRelease(ctx context.Context, a address.Address, version 
 	if checksums == nil || !asIs {
 		checksums = k.sums.Encode()
 	}
-	v := o.vouch(a, version, checksums)
+	v := o.signChecksums(a, version, checksums)
 	if v == nil {
 		return nil, ErrNotSigned
 	}
@@ -106,11 +106,11 @@ func (k *fetchedRelease) addPresent() (asIs bool) {
 	return asIs
 }
 
-// vouch returns the registry's signature and keys for a release that its publisher did
+// signChecksums returns the registry's signature and keys for a release that its publisher did
 // not sign. It returns nil if the registry signs nothing.
-func (o *Offers) vouch(a address.Address, version string, checksums []byte) *index.SignedChecksums {
-	id := voucherID{a, version, sha256.Sum256(checksums)}
-	if v, ok := o.vouchers.Get(id); ok {
+func (o *Offers) signChecksums(a address.Address, version string, checksums []byte) *index.SignedChecksums {
+	id := signatureID{a, version, sha256.Sum256(checksums)}
+	if v, ok := o.signatures.Get(id); ok {
 		return v
 	}
 	v := o.tree.SignChecksums(id.address.Name, id.version, checksums)
@@ -118,7 +118,7 @@ func (o *Offers) vouch(a address.Address, version string, checksums []byte) *ind
 		return nil
 	}
 	id.address, id.version = id.address.Clone(), strings.Clone(id.version)
-	return o.vouchers.PutIfAbsent(id, v, cache.UntilEvicted)
+	return o.signatures.PutIfAbsent(id, v, cache.UntilEvicted)
 }
 
 // file returns SHA256SUMS or its signature, and nil for every other kind.

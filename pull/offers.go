@@ -115,13 +115,13 @@ const maxMerged = 32 << 20
 
 // A PullThrough offers what its Upstream has together with what is in a tree.
 type PullThrough struct {
-	upstream  Upstream
-	added     func(address.Address) // called when a package has come into the tree
-	modules   cache.Cache[address.Address, merged[*index.Module]]
-	providers cache.Cache[address.Address, merged[*index.Provider]]
-	documents cache.Cache[documentID, mergedDocument]
-	vouchers  cache.Cache[voucherID, *index.SignedChecksums]
-	hanging   cache.Cache[svchost.Hostname, struct{}] // origins that a request has waited for in vain
+	upstream   Upstream
+	added      func(address.Address) // called when a package has come into the tree
+	modules    cache.Cache[address.Address, merged[*index.Module]]
+	providers  cache.Cache[address.Address, merged[*index.Provider]]
+	documents  cache.Cache[documentID, mergedDocument]
+	signatures cache.Cache[signatureID, *index.SignedChecksums]
+	hanging    cache.Cache[svchost.Hostname, struct{}] // origins that a request has waited for in vain
 }
 
 // NewPullThrough makes a PullThrough. It calls added with the address of a package that
@@ -129,10 +129,10 @@ type PullThrough struct {
 func NewPullThrough(u Upstream, added func(address.Address)) *PullThrough {
 	return &PullThrough{
 		upstream: u, added: added,
-		modules:   cache.Cache[address.Address, merged[*index.Module]]{MaxBytes: maxMerged, Size: merged[*index.Module].weigh},
-		providers: cache.Cache[address.Address, merged[*index.Provider]]{MaxBytes: maxMerged, Size: merged[*index.Provider].weigh},
-		documents: cache.Cache[documentID, mergedDocument]{MaxBytes: maxMerged, Size: mergedDocument.size},
-		vouchers:  cache.Cache[voucherID, *index.SignedChecksums]{MaxBytes: maxVouchers, Size: voucherSize},
+		modules:    cache.Cache[address.Address, merged[*index.Module]]{MaxBytes: maxMerged, Size: merged[*index.Module].weigh},
+		providers:  cache.Cache[address.Address, merged[*index.Provider]]{MaxBytes: maxMerged, Size: merged[*index.Provider].weigh},
+		documents:  cache.Cache[documentID, mergedDocument]{MaxBytes: maxMerged, Size: mergedDocument.size},
+		signatures: cache.Cache[signatureID, *index.SignedChecksums]{MaxBytes: maxSignatures, Size: signatureSize},
 	}
 }
 

@@ -97,13 +97,13 @@ func (c registry) metadata(ctx context.Context, a address.Address, version strin
 }
 
 func parseMetadata(body []byte, from *url.URL, p address.Platform) (*metadata, error) {
-	d, vouchers, err := wire.DecodeDownload(body, p)
+	d, evidence, err := wire.DecodeDownload(body, p)
 	if err != nil {
 		return nil, err
 	}
 	m := &metadata{
-		url: from, filename: d.Filename, sha256: strings.ToLower(d.SHA256), size: vouchers.Packages[p].Size,
-		protocols: d.Protocols, packages: vouchers.Packages,
+		url: from, filename: d.Filename, sha256: strings.ToLower(d.SHA256), size: evidence.Packages[p].Size,
+		protocols: d.Protocols, packages: evidence.Packages,
 	}
 	for _, link := range []struct {
 		url  **url.URL
@@ -113,7 +113,7 @@ func parseMetadata(body []byte, from *url.URL, p address.Platform) (*metadata, e
 			return nil, err
 		}
 	}
-	for _, armor := range vouchers.Armor {
+	for _, armor := range evidence.Armor {
 		m.armor = append(append(m.armor, armor...), '\n')
 	}
 	return m, nil
