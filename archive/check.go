@@ -38,7 +38,7 @@ func (a *Arriving) CheckPackage(ctx context.Context, f afero.File, size int64, t
 	d, err := checkArchive(ctx, f, size, func() (Digest, error) { return a.readPackage(ctx, f, size, typ, known) })
 	if err == nil {
 		if bad := PackageDetailOf(d.Content).FindingOn(platform); bad != nil {
-			return Digest{SHA256: d.SHA256}, AsPackageError(bad)
+			return Digest{SHA256: d.SHA256}, asPackageError(bad)
 		}
 	}
 	return d, err
@@ -68,7 +68,7 @@ func checkArchive(ctx context.Context, f afero.File, size int64, read func() (Di
 		return d, nil
 	}
 	if bad := (*tree.Finding)(nil); ctx.Err() != nil || errors.As(err, &bad) {
-		err = AsPackageError(err)
+		err = asPackageError(err)
 	} else {
 		err = tree.StorageError(err)
 	}
@@ -129,8 +129,8 @@ func (f *notedFile) note(err error) error {
 // failure returns the error that reading failed with; nil if it did not fail.
 func (f *notedFile) failure() error { return cmp.Or(tree.ReadFailure(f.File), f.failed) }
 
-// AsPackageError returns a finding as a *PackageError, and any other error unchanged.
-func AsPackageError(err error) error {
+// asPackageError returns a finding as a *PackageError, and any other error unchanged.
+func asPackageError(err error) error {
 	var bad *tree.Finding
 	if errors.As(err, &bad) {
 		return &PackageError{bad.Reason, bad.Detail}

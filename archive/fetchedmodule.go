@@ -81,7 +81,7 @@ func (m FetchedModule) pack(ctx context.Context, part tree.Part, to io.Writer) e
 	left := int64(maxFetched)
 	for _, file := range files {
 		if left -= file.Size; left < 0 {
-			return AsPackageError(tree.Findingf(tree.TooLarge, "its files have more than %d bytes, with those that symlinks lead to", int64(maxFetched)))
+			return asPackageError(tree.Findingf(tree.TooLarge, "its files have more than %d bytes, with those that symlinks lead to", int64(maxFetched)))
 		}
 	}
 	unchecked := func(*File, []byte, io.Reader) error { return nil }
@@ -94,7 +94,7 @@ func (m FetchedModule) pack(ctx context.Context, part tree.Part, to io.Writer) e
 	}
 	k, err := packAfter(about, files)
 	if err != nil {
-		return AsPackageError(err)
+		return asPackageError(err)
 	}
 	r := &packingReader{packing: k, folderReader: folderReader{part: part}, sums: newContentSums(len(files))}
 	defer r.Close()
@@ -115,7 +115,7 @@ func packingError(err error) error {
 	case bad.Passes():
 		return fmt.Errorf("%w: %s", tree.ErrNotWritable, bad.Detail)
 	}
-	return AsPackageError(bad)
+	return asPackageError(bad)
 }
 
 // globalHeader is the beginning of the package.

@@ -33,7 +33,7 @@ func maxUnpackedFrom(size int64) int64 {
 // *PackageError if the zip is at fault, and otherwise an error of ctx or of the file.
 func OpenZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {
 	z, err := readDirectory(ctx, f, size)
-	return z, AsPackageError(err)
+	return z, asPackageError(err)
 }
 
 func readDirectory(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {

@@ -35,7 +35,7 @@ func ReadModuleEntries(ctx context.Context, f interface {
 		err = tarEntries(ctx, f, size, format, m)
 	}
 	if err != nil {
-		return e, AsPackageError(archiveFinding(ctx, err))
+		return e, asPackageError(archiveFinding(ctx, err))
 	}
 	return ModuleEntries{Files: m.sums, Links: m.links}, nil
 }

@@ -24,5 +24,5 @@ func AsModuleError(ctx context.Context, err error) error {
 	case tree.Unreadable, tree.Exhausted, tree.StoreFailed:
 		return fmt.Errorf("%w: %s", tree.ErrNotWritable, bad.Detail)
 	}
-	return AsPackageError(err)
+	return asPackageError(err)
 }

@@ -68,7 +68,7 @@ func packModule(ctx context.Context, part tree.Part) (*PackedModule, error) {
 func unpackedError(err error) error {
 	var bad *tree.Finding
 	if !errors.As(err, &bad) || bad.ReadError() == nil {
-		return AsPackageError(err)
+		return asPackageError(err)
 	}
 	failed := bad.ReadError()
 	if at, ok := errors.AsType[*fs.PathError](failed); ok && at.Path != "." {

@@ -126,9 +126,9 @@ func firstFile(files []File) string {
 	return files[0].Path
 }
 
-// FilesUnchanged returns tree.ErrChanged if a file has changed since it was packed. Listing
+// filesUnchanged returns tree.ErrChanged if a file has changed since it was packed. Listing
 // a folder costs a fraction of opening every file in it.
-func FilesUnchanged(p tree.Part, files []File) error {
+func filesUnchanged(p tree.Part, files []File) error {
 	stamps := make(map[string]tree.Stamp, len(files)) // stamps of all entries in the listed folders
 	listed := make(map[string]bool)
 	for i := range files {
@@ -173,7 +173,7 @@ func OpenPacked(p Packed, part tree.Part, size int64) (PackedReader, error) {
 	if size <= maxBuffered {
 		return bufferPacked(p, part, size)
 	}
-	if err := FilesUnchanged(part, p.Files()); err != nil {
+	if err := filesUnchanged(part, p.Files()); err != nil {
 		return PackedReader{}, err
 	}
 	return p.Open(part), nil

@@ -87,5 +87,5 @@ func WalkFolder(ctx context.Context, part tree.Part, folder Packed, wants func(s
 		}
 		wanted = append(wanted, file)
 	}
-	return FilesUnchanged(part, wanted)
+	return filesUnchanged(part, wanted)
 }

@@ -25,7 +25,7 @@ func (l *Log) Append(ctx context.Context, leaves ...Leaf) error {
 	leaves = slices.Clone(leaves)
 	for i := range leaves {
 		leaf := &leaves[i]
-		leaf.Time, leaf.Nonce = time.Now().UTC().Truncate(time.Second), NewNonce()
+		leaf.Time, leaf.Nonce = time.Now().UTC().Truncate(time.Second), newNonce()
 		if _, err := ParseLeaf(leaf.String()); err != nil {
 			return fmt.Errorf("adding to the log: %w", err)
 		}

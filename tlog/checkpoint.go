@@ -24,9 +24,9 @@ func (c Checkpoint) String() string {
 	return fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, base64.StdEncoding.EncodeToString(c.Root[:]))
 }
 
-// ParseCheckpoint reads the text of a checkpoint, whose signatures have been checked. Lines
+// parseCheckpoint reads the text of a checkpoint, whose signatures have been checked. Lines
 // after the third are extensions, which are skipped.
-func ParseCheckpoint(text string) (Checkpoint, error) {
+func parseCheckpoint(text string) (Checkpoint, error) {
 	lines := strings.SplitN(text, "\n", 4)
 	if len(lines) < 4 || lines[0] == "" {
 		return Checkpoint{}, errors.New("a checkpoint has the lines ORIGIN, SIZE and ROOT")
@@ -61,7 +61,7 @@ func OpenCheckpoint(signed []byte, origin string, verifiers ...note.Verifier) (C
 	if err != nil {
 		return Checkpoint{}, fmt.Errorf("checkpoint of %s: %w", origin, err)
 	}
-	c, err := ParseCheckpoint(n.Text)
+	c, err := parseCheckpoint(n.Text)
 	if err != nil {
 		return Checkpoint{}, err
 	}

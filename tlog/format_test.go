@@ -155,7 +155,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 	f.Add(Checkpoint{Origin: origin, Size: 5}.String())
 	f.Add(Checkpoint{Origin: origin, Size: 5}.String() + "extension\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		c, err := ParseCheckpoint(text)
+		c, err := parseCheckpoint(text)
 		if err == nil && !strings.HasPrefix(text, c.String()) {
 			t.Errorf("%q is written as %q", text, c)
 		}
@@ -165,7 +165,7 @@ func FuzzParseCheckpoint(f *testing.F) {
 func FuzzParseProof(f *testing.F) {
 	f.Add(Proof{Index: 3, Hashes: sumdb.RecordProof{{1}, {2}}}.String())
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ParseProof(text)
+		p, err := parseProof(text)
 		if err == nil && !strings.Contains(text, "\nextra ") && p.String() != text {
 			t.Errorf("%q is written as %q", text, p)
 		}

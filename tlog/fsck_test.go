@@ -121,7 +121,7 @@ func firstOf(m *memory, n int) []string {
 
 func moduleText(n int) string {
 	l := moduleLeaf(n)
-	l.Nonce = NewNonce()
+	l.Nonce = newNonce()
 	return l.String()
 }
 

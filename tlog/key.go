@@ -126,7 +126,7 @@ func ReadStoredKey(ctx context.Context, s Store) (k StoredKey, err error) {
 // StoreKey makes a public key the one of a new log in a store, and gives the store its ID.
 // The error is fs.ErrExist if there is a key.
 func StoreKey(ctx context.Context, s Store, public string) error {
-	id := NewNonce()
+	id := newNonce()
 	return s.Create(ctx, keyName, fmt.Appendf(nil, "%s\n%s%x\n", public, idField, id))
 }
 

@@ -89,8 +89,8 @@ type Leaf struct {
 	Nonce [16]byte
 }
 
-// NewNonce returns random bytes for a leaf.
-func NewNonce() (nonce [16]byte) {
+// newNonce returns random bytes for a leaf.
+func newNonce() (nonce [16]byte) {
 	rand.Read(nonce[:])
 	return nonce
 }

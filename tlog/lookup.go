@@ -76,7 +76,7 @@ func ParseLookup(text string) (l Lookup, err error) {
 		if !more {
 			return Lookup{}, errors.New("a proof follows each entry")
 		}
-		p, err := ParseProof(proof + "\n")
+		p, err := parseProof(proof + "\n")
 		if err != nil {
 			return Lookup{}, err
 		}

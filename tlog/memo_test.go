@@ -238,7 +238,7 @@ func TestAMemoDoesNotHideThatEntriesAreGone(t *testing.T) {
 
 func entriesTexts(leaves []Leaf) (texts []string) {
 	for _, l := range leaves {
-		l.Nonce = NewNonce()
+		l.Nonce = newNonce()
 		texts = append(texts, l.String())
 	}
 	return texts

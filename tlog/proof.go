@@ -26,8 +26,8 @@ func (p Proof) String() string {
 	return b.String()
 }
 
-// ParseProof reads what String has written. A line with extra data is skipped.
-func ParseProof(text string) (Proof, error) {
+// parseProof reads what String has written. A line with extra data is skipped.
+func parseProof(text string) (Proof, error) {
 	lines, err := linesOf(text)
 	if err != nil {
 		return Proof{}, err

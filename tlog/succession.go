@@ -36,7 +36,7 @@ const (
 
 // NewSuccession returns the first entry of a log in place of the log of a checkpoint.
 func NewSuccession(signed []byte) (s Succession, err error) {
-	s = Succession{Time: time.Now().UTC().Truncate(time.Second), Signed: signed, Nonce: NewNonce()}
+	s = Succession{Time: time.Now().UTC().Truncate(time.Second), Signed: signed, Nonce: newNonce()}
 	if s.Checkpoint, err = unverified(signed); err == nil {
 		_, err = ParseSuccession(s.String())
 	}
@@ -50,7 +50,7 @@ func unverified(signed []byte) (Checkpoint, error) {
 	if !errors.As(err, &without) {
 		return Checkpoint{}, errors.New("it is no signed checkpoint")
 	}
-	return ParseCheckpoint(without.Note.Text)
+	return parseCheckpoint(without.Note.Text)
 }
 
 // String returns the text of the entry.

@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	// ExpiresSoon is the time before the expiry of a token at which the log mentions
+	// expiresSoon is the time before the expiry of a token at which the log mentions
 	// it: time to hand out another one.
-	ExpiresSoon = 14 * 24 * time.Hour
+	expiresSoon = 14 * 24 * time.Hour
 
 	// expiryInterval is the interval of checks for expiry while no client presents a
 	// token.
@@ -48,7 +48,7 @@ func (f *File) logExpiry(now time.Time) {
 		case t.Expires.IsZero():
 		case passed(t.Expires):
 			expired = append(expired, named)
-		case !t.Expired(now) && passed(t.Expires.Add(-ExpiresSoon)):
+		case !t.Expired(now) && passed(t.Expires.Add(-expiresSoon)):
 			soon = append(soon, named)
 		}
 	}

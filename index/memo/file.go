@@ -67,14 +67,14 @@ func (m *Memo) write(w io.Writer, identity string) error {
 	dirs := slices.Sorted(maps.Keys(m.folders))
 	loaded := maps.Clone(m.loaded) // the records that are written later have been loaded, too
 	m.mutex.Unlock()
-	b = AppendString(append(b, memoFormat...), identity)
+	b = appendString(append(b, memoFormat...), identity)
 	b = binary.AppendUvarint(b, uint64(len(dirs)))
 	var folder []byte // is reused, too
 	for _, dir := range dirs {
 		m.mutex.Lock()
 		folder = cmp.Or(m.folders[dir], new(folderRecords)).append(folder[:0])
 		m.mutex.Unlock()
-		b = binary.AppendUvarint(AppendString(b, dir), uint64(len(folder)))
+		b = binary.AppendUvarint(appendString(b, dir), uint64(len(folder)))
 		b = append(b, folder...)
 		if err := put(); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (m *Memo) write(w io.Writer, identity string) error {
 func appendNames(b []byte, names map[string]bool) []byte {
 	b = binary.AppendUvarint(b, uint64(len(names)))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		b = AppendString(b, name)
+		b = appendString(b, name)
 	}
 	return b
 }
@@ -193,7 +193,7 @@ func (f *folderRecords) append(b []byte) []byte {
 func (r *compactRecord) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.name)))
 	b = binary.AppendUvarint(b, uint64(len(r.fileHashes)))
-	b = append(AppendStamp(b, r.stamp), r.sha256[:]...)
+	b = append(appendStamp(b, r.stamp), r.sha256[:]...)
 	return r.more.append(b)
 }
 
@@ -256,16 +256,16 @@ func (d *compactDetail) append(b []byte) []byte {
 	b = binary.AppendVarint(b, d.size)
 	b = binary.AppendUvarint(b, uint64(d.checksum))
 	b = appendFinding(b, d.bad)
-	b = AppendString(b, string(d.content))
+	b = appendString(b, string(d.content))
 	switch v, e := d.verified, d.earlier; kind {
 	case withSignature:
 		b = append(b, v.of[:]...)
 		b = binary.AppendVarint(b, v.at)
-		b = AppendString(b, v.keyID)
+		b = appendString(b, v.keyID)
 		b = binary.AppendVarint(b, v.expires)
 	case withEarlier:
 		b = append(b, e.SHA256[:]...)
-		b = AppendString(b, e.H1)
+		b = appendString(b, e.H1)
 		b = binary.AppendVarint(b, e.Noticed)
 	}
 	return b
@@ -276,11 +276,11 @@ func appendFinding(b []byte, f *tree.Finding) []byte {
 	if f == nil {
 		f = new(tree.Finding)
 	}
-	return AppendString(AppendString(b, string(f.Reason)), f.Detail)
+	return appendString(appendString(b, string(f.Reason)), f.Detail)
 }
 
-// AppendString appends the length of a string and the string.
-func AppendString(b []byte, s string) []byte {
+// appendString appends the length of a string and the string.
+func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
@@ -403,11 +403,11 @@ func (m *Memo) save(store Store, identity string) (saved bool, err error) {
 	return true, nil
 }
 
-// AppendStamp appends a stamp.
-func AppendStamp(b []byte, s tree.Stamp) []byte {
+// appendStamp appends a stamp.
+func appendStamp(b []byte, s tree.Stamp) []byte {
 	b = binary.AppendVarint(b, s.Size)
 	b = binary.AppendVarint(b, s.ModTime)
 	b = binary.AppendUvarint(b, s.Inode)
 	b = binary.AppendVarint(b, s.Changed)
-	return AppendString(b, s.Files)
+	return appendString(b, s.Files)
 }

@@ -57,7 +57,7 @@ func fingerprint(entries []tree.Entry, now time.Time) (sum wire.SHA256, lasts bo
 		default:
 			stamp := tree.StampOf(e.Info)
 			lasts = lasts && stamp.Settled(now)
-			b = AppendStamp(append(b, 'f'), stamp)
+			b = appendStamp(append(b, 'f'), stamp)
 			if !e.Info.Mode().IsRegular() {
 				lasts = false
 			}
@@ -70,5 +70,5 @@ func fingerprint(entries []tree.Entry, now time.Time) (sum wire.SHA256, lasts bo
 
 // AppendFile appends what identifies a file as it was listed.
 func AppendFile(b []byte, file *tree.Location, at tree.Stamp) []byte {
-	return AppendStamp(AppendString(AppendString(b, file.Dir), file.Name), at)
+	return appendStamp(appendString(appendString(b, file.Dir), file.Name), at)
 }

@@ -35,8 +35,8 @@ func ChangesIn(d memo.Record, at tree.Location, platform string) []ChangedBytes 
 	return []ChangedBytes{c}
 }
 
-// ChangedNotes returns the notes of a report about changes of one version.
-func ChangedNotes(all []ChangedBytes) (notes []string) {
+// changedNotes returns the notes of a report about changes of one version.
+func changedNotes(all []ChangedBytes) (notes []string) {
 	for _, c := range all {
 		day, was, is := c.Noticed.Format(time.DateOnly), shortHash(c.Was), shortHash(c.Is)
 		if c.Platform == "" {

@@ -87,7 +87,7 @@ type ModuleParts struct {
 // NewModuleVersion returns the version of these parts. It is immutable.
 func NewModuleVersion(p ModuleParts) *ModuleVersion {
 	p.Tag = p.Tag.ofPackage(p.Archive)
-	notes := slices.Concat(p.Notes, p.Doubts.All(), ChangedNotes(p.Changed))
+	notes := slices.Concat(p.Notes, p.Doubts.All(), changedNotes(p.Changed))
 	if moved := p.Tag.Note(); moved != "" {
 		notes = append(notes, moved)
 	}

@@ -111,7 +111,7 @@ func NewRelease(p ReleaseParts) *Release {
 	} else {
 		r.sign(p.Address.Name, p.Checksums.Content, p.Signer)
 	}
-	r.notes = append(slices.Clip(p.Notes), ChangedNotes(r.Changed)...)
+	r.notes = append(slices.Clip(p.Notes), changedNotes(r.Changed)...)
 	if r.Signature.By == NotSigned {
 		r.notes = append(r.notes, "it is not signed: only the mirror offers it")
 	}
