@@ -55,7 +55,7 @@ func (s SHA256) ZH() string {
 	return string(hex.AppendEncode(text, s[:]))
 }
 
-// IsH1 reports whether a hash is one of files.
+// IsH1 reports whether a hash is one of files, of the scheme that all clients know.
 func IsH1(hash string) bool { return strings.HasPrefix(hash, h1Scheme) }
 
 // IsZH reports whether a hash is one of bytes.
