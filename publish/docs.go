@@ -16,8 +16,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -54,16 +52,13 @@ func (p *Publisher) putDocs(ctx context.Context, files tree.Tree, f File, u Uplo
 }
 
 // takeDocs puts an archive of documentation into the stage, and its pages into the release if
-// that is published. The pages are in memory meanwhile, so takeDocs reads one archive at a
-// time, and must not wait for a client.
+// that is published. It must not wait for a client.
 func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f File, r *received) (Result, error) {
 	unlock, err := p.lock(ctx, s.part, s.lockName())
 	if err != nil {
 		return Result{}, err
 	}
 	defer unlock()
-	p.unpacking.Lock()
-	defer p.unpacking.Unlock()
 	pages, err := readDocs(ctx, r, r.size, f.Name)
 	if err != nil {
 		return Result{}, err
@@ -73,7 +68,7 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	if err != nil {
 		return Result{}, err
 	}
-	if present.exists && sameDocs(ctx, s.part, path.Join(present.folder, docsFolder), pages) {
+	if present.exists && p.sameDocs(ctx, s.part, path.Join(present.folder, docsFolder), pages) {
 		if err := s.removeAll(); err != nil { // other documentation that has failed on its way would replace it
 			return Result{}, err
 		}
@@ -86,7 +81,7 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 		return Result{}, err
 	}
 	if present.exists {
-		if err := s.replaceDocs(ctx, present.folder, pages); err != nil {
+		if err := p.unpackDocs(ctx, s, f.Name, present.folder); err != nil {
 			p.changed(f.Address) // some pages may be there all the same
 			return Result{}, err
 		}
@@ -140,27 +135,54 @@ func (p *Publisher) installDocs(ctx context.Context, s stage, release string) er
 	if err != nil || packed == nil {
 		return err
 	}
+	return p.unpackDocs(ctx, s, packed.Name, release)
+}
+
+// unpackDocs replaces the documentation in the folder of a release by a staged archive. If it is
+// interrupted, Run completes it.
+func (p *Publisher) unpackDocs(ctx context.Context, s stage, name, release string) error {
+	packed, size, err := s.copyDocs(ctx, name)
+	if err != nil {
+		return tree.StorageError(err)
+	}
+	defer packed.Discard()
+	pages, err := readDocs(ctx, packed, size, name)
+	if err != nil {
+		return err
+	}
 	p.unpacking.Lock()
 	defer p.unpacking.Unlock()
-	content, err := readListed(s.part, packed.Path(), maxDocs)
-	if err != nil {
-		return err
-	}
-	pages, err := readDocs(ctx, bytes.NewReader(content), int64(len(content)), packed.Name)
-	if err != nil {
-		return err
-	}
-	return s.replaceDocs(ctx, release, pages)
+	return s.part.ReplaceFolder(ctx, pages.files(ctx), path.Join(release, docsFolder), s.path(docsFolder))
 }
 
-// replaceDocs replaces the documentation in the folder of a release. If it is interrupted, Run
-// completes it.
-func (s stage) replaceDocs(ctx context.Context, release string, pages docs) error {
-	return s.part.ReplaceFolder(ctx, pages, path.Join(release, docsFolder), s.path(docsFolder))
+// copyDocs copies a staged archive to a temporary file, which is read in many small parts, each of which
+// would be a request to a bucket.
+func (s stage) copyDocs(ctx context.Context, name string) (t tree.TemporaryFile, size int64, err error) {
+	f, _, err := s.part.Open(s.path(name))
+	if err != nil {
+		return nil, 0, err
+	}
+	defer f.Close()
+	if t, err = s.part.NewTemporary(ctx, stagingPath(name)); err != nil {
+		return nil, 0, err
+	}
+	if size, err = io.Copy(t, tree.WithContext(ctx, f)); err != nil {
+		t.Discard()
+		return nil, 0, err
+	}
+	return t, size, nil
 }
 
-// docs are files of documentation, by their paths below docs/, with slashes.
-type docs map[string][]byte
+// docs are the files of an archive of documentation, which are read from it again when they are
+// needed.
+type docs struct {
+	packed io.ReaderAt
+	size   int64
+	name   string // of the archive
+	folder string // of the documentation in the archive, with a slash; empty: the root
+
+	sizes map[string]int64 // in bytes, by the paths below docs/, with slashes
+}
 
 // CheckDocs returns the Refusal of an archive of documentation, or ErrInterrupted if
 // ctx ends before it is read. The archive has the name under which it is published.
@@ -169,66 +191,79 @@ func CheckDocs(ctx context.Context, f io.ReaderAt, size int64, name string) erro
 	return err
 }
 
-// readDocs reads an archive of documentation. Its pages are at its root, in docs, or in
+// readDocs checks an archive of documentation. Its pages are at its root, in docs, or in
 // website/docs.
 func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (docs, error) {
-	d := docReader{pages: make(docs), folded: make(map[string]string)}
-	var err error
-	if name == docsZip {
-		err = d.readZip(ctx, f, size)
-	} else {
-		err = d.readTarGz(io.NewSectionReader(f, 0, size))
-	}
+	c := docChecker{sizes: make(map[string]int64), folded: make(map[string]string)}
+	err := walkDocs(ctx, f, size, name, c.add)
 	var bad *Refusal
 	var unreadable *archive.PackageError
 	var disk *fs.PathError
 	switch {
 	case errors.As(err, &bad):
-		return nil, bad
+		return docs{}, bad
 	case errors.As(err, &unreadable):
-		return nil, refused("%s: %s", name, unreadable.Detail)
+		return docs{}, refused("%s: %s", name, unreadable.Detail)
 	case ctx.Err() != nil:
-		return nil, ErrInterrupted
-	case errors.As(err, &disk):
-		return nil, tree.StorageError(err)
+		return docs{}, ErrInterrupted
+	case errors.As(err, &disk), errors.Is(err, tree.ErrStore):
+		return docs{}, tree.StorageError(err)
 	case err != nil:
-		return nil, refused("%s cannot be read to its end: pack it again (%v)", name, err)
+		return docs{}, refused("%s cannot be read to its end: pack it again (%v)", name, err)
 	}
-	pages := d.pages.unpacked()
-	if !slices.ContainsFunc(slices.Collect(maps.Keys(pages)), isPage) {
-		return nil, refused("%s has no page of documentation: pack the folder docs, with index.md in it", name)
+	pages := docs{packed: f, size: size, name: name}
+	pages.folder, pages.sizes = c.inFolder()
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(pages.sizes)), isPage) {
+		return docs{}, refused("%s has no page of documentation: pack the folder docs, with index.md in it", name)
 	}
 	return pages, pages.checkFolders()
 }
 
-// unpacked returns the files in the folder with the documentation of a repository, if any.
-func (d docs) unpacked() docs {
-	for _, prefix := range []string{"website/docs/", "docs/"} {
-		in := make(docs)
-		for name, content := range d {
-			if below, ok := strings.CutPrefix(name, prefix); ok {
-				in[below] = content
+// files returns the files by their paths below docs/. Reading fails if the archive has changed.
+func (d docs) files(ctx context.Context) tree.Documents {
+	return func(visit func(name string, content []byte) error) error {
+		return walkDocs(ctx, d.packed, d.size, d.name, func(name string, _ fs.FileMode, content io.Reader) error {
+			below, ok := strings.CutPrefix(docName(name), d.folder)
+			size, known := d.sizes[below]
+			if !ok || !known {
+				return nil
 			}
-		}
-		if len(in) > 0 {
-			return in
-		}
+			b := make([]byte, size)
+			if _, err := io.ReadFull(content, b); err != nil {
+				return err
+			}
+			return visit(below, b)
+		})
 	}
-	return d
 }
 
-func isPage(name string) bool {
-	return slices.Contains([]string{".md", ".markdown"}, path.Ext(name))
+// walkDocs calls visit with the entries of an archive that are no folders.
+func walkDocs(ctx context.Context, f io.ReaderAt, size int64, name string, visit func(name string, mode fs.FileMode, content io.Reader) error) error {
+	if name == docsZip {
+		return walkDocsZip(ctx, f, size, visit)
+	}
+	z, err := gzip.NewReader(io.NewSectionReader(f, 0, size))
+	if err != nil {
+		return err
+	}
+	bounded := &io.LimitedReader{R: z, N: maxDocTar + 1}
+	err = archive.WalkTar(bounded, func(header *tar.Header, content io.Reader) error {
+		mode := header.FileInfo().Mode()
+		switch header.Typeflag {
+		case tar.TypeDir, tar.TypeXGlobalHeader:
+			return ctx.Err()
+		case tar.TypeLink:
+			mode |= fs.ModeIrregular
+		}
+		return cmp.Or(ctx.Err(), visit(header.Name, mode, content))
+	})
+	if bounded.N <= 0 {
+		return refused("it unpacks to more than %d bytes: leave out what is not documentation", int64(maxDocTar))
+	}
+	return err
 }
 
-// A docReader collects the files of an archive, within the limits.
-type docReader struct {
-	pages  docs
-	total  int64
-	folded map[string]string // names by their lower-case form
-}
-
-func (d *docReader) readZip(ctx context.Context, f io.ReaderAt, size int64) error {
+func walkDocsZip(ctx context.Context, f io.ReaderAt, size int64, visit func(string, fs.FileMode, io.Reader) error) error {
 	z, err := archive.OpenZip(ctx, f, size)
 	if err != nil {
 		return err
@@ -241,7 +276,7 @@ func (d *docReader) readZip(ctx context.Context, f io.ReaderAt, size int64) erro
 		if err != nil {
 			return err
 		}
-		err = d.add(entry.Name, entry.Mode(), content)
+		err = visit(entry.Name, entry.Mode(), content)
 		if err = cmp.Or(err, content.Close()); err != nil {
 			return err
 		}
@@ -249,33 +284,23 @@ func (d *docReader) readZip(ctx context.Context, f io.ReaderAt, size int64) erro
 	return nil
 }
 
-func (d *docReader) readTarGz(f io.Reader) error {
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	bounded := &io.LimitedReader{R: z, N: maxDocTar + 1}
-	err = archive.WalkTar(bounded, d.addTarEntry)
-	if bounded.N <= 0 {
-		return refused("it unpacks to more than %d bytes: leave out what is not documentation", int64(maxDocTar))
-	}
-	return err
+// docName returns the name of an entry as the name of a file in a folder.
+func docName(entry string) string { return strings.TrimPrefix(entry, "./") }
+
+func isPage(name string) bool {
+	return slices.Contains([]string{".md", ".markdown"}, path.Ext(name))
 }
 
-func (d *docReader) addTarEntry(header *tar.Header, content io.Reader) error {
-	mode := header.FileInfo().Mode()
-	switch header.Typeflag {
-	case tar.TypeDir, tar.TypeXGlobalHeader:
-		return nil
-	case tar.TypeLink:
-		mode |= fs.ModeIrregular
-	}
-	return d.add(header.Name, mode, content)
+// A docChecker checks the files of an archive, and adds up their sizes.
+type docChecker struct {
+	sizes  map[string]int64 // in bytes, by name
+	total  int64
+	folded map[string]string // names by their lower-case form
 }
 
-// add adds a file, unless a system or an editor has left it behind.
-func (d *docReader) add(name string, mode fs.FileMode, content io.Reader) error {
-	clean := strings.TrimPrefix(name, "./")
+// add checks a file and reads it, unless a system or an editor has left it behind.
+func (c *docChecker) add(name string, mode fs.FileMode, content io.Reader) error {
+	clean := docName(name)
 	if isLeftBehind(clean) {
 		return nil
 	}
@@ -285,25 +310,41 @@ func (d *docReader) add(name string, mode fs.FileMode, content io.Reader) error 
 	switch folded := strings.ToLower(clean); {
 	case !mode.IsRegular():
 		return refused("%.200q is not a regular file: pack the file itself", name)
-	case len(d.pages) >= maxDocFiles:
+	case len(c.sizes) >= maxDocFiles:
 		return refused("there are more than %d files: leave out what is not documentation", maxDocFiles)
-	case d.folded[folded] != "":
-		return refused("%.200q and %.200q are one file on some systems: rename one", d.folded[folded], clean)
+	case c.folded[folded] != "":
+		return refused("%.200q and %.200q are one file on some systems: rename one", c.folded[folded], clean)
 	default:
-		d.folded[folded] = clean
+		c.folded[folded] = clean
 	}
-	var b bytes.Buffer
-	n, err := io.Copy(&b, io.LimitReader(content, maxDocFile+1))
-	switch d.total += n; {
+	n, err := io.Copy(io.Discard, io.LimitReader(content, maxDocFile+1))
+	switch c.total += n; {
 	case err != nil:
 		return err
 	case n > maxDocFile:
 		return refused("%.200q is larger than %d bytes: leave it out", name, maxDocFile)
-	case d.total > maxDocTotal:
+	case c.total > maxDocTotal:
 		return refused("the files are larger than %d bytes together: leave out what is not documentation", maxDocTotal)
 	}
-	d.pages[clean] = b.Bytes()
+	c.sizes[clean] = n
 	return nil
+}
+
+// inFolder returns the folder with the documentation of a repository, if any, and the sizes of the
+// files in it. Otherwise it returns all.
+func (c *docChecker) inFolder() (folder string, sizes map[string]int64) {
+	for _, folder := range []string{"website/docs/", "docs/"} {
+		sizes := make(map[string]int64)
+		for name, size := range c.sizes {
+			if below, ok := strings.CutPrefix(name, folder); ok {
+				sizes[below] = size
+			}
+		}
+		if len(sizes) > 0 {
+			return folder, sizes
+		}
+	}
+	return "", c.sizes
 }
 
 // isLeftBehind reports whether a system or an editor has made a file, so that its
@@ -332,8 +373,8 @@ func checkDocName(name string) error {
 
 // checkFolders refuses a name that a file and a folder have in common.
 func (d docs) checkFolders() error {
-	files := make(map[string]bool, len(d))
-	for name := range d {
+	files := make(map[string]bool, len(d.sizes))
+	for name := range d.sizes {
 		files[strings.ToLower(name)] = true
 	}
 	for name := range files {
@@ -347,29 +388,19 @@ func (d docs) checkFolders() error {
 }
 
 // sameDocs reports whether a folder has exactly these files.
-func sameDocs(ctx context.Context, part tree.Part, dir string, pages docs) bool {
-	sizes := make(map[string]int64, len(pages))
-	err := part.Walk(ctx, dir, func(name string, info fs.FileInfo) { sizes[name] = info.Size() })
-	if err != nil || len(sizes) != len(pages) {
+func (p *Publisher) sameDocs(ctx context.Context, part tree.Part, dir string, pages docs) bool {
+	sizes := make(map[string]int64, len(pages.sizes))
+	err := part.Walk(ctx, dir, func(name string, info fs.FileInfo) { sizes[strings.TrimPrefix(name, dir+"/")] = info.Size() })
+	if err != nil || !maps.Equal(sizes, pages.sizes) {
 		return false
 	}
-	var g errgroup.Group
-	g.SetLimit(docWorkers)
-	for name, content := range pages {
-		g.Go(func() error {
-			name := path.Join(dir, name)
-			if size, ok := sizes[name]; !ok || size != int64(len(content)) {
-				return fs.ErrExist
-			}
-			now, err := part.ReadFile(name, maxDocFile)
-			if err == nil && !bytes.Equal(now, content) {
-				err = fs.ErrExist
-			}
-			return err
-		})
-	}
-	return g.Wait() == nil
+	p.unpacking.Lock()
+	defer p.unpacking.Unlock()
+	return nil == pages.files(ctx).InParallel(ctx, func(name string, content []byte) error {
+		now, err := part.ReadFile(path.Join(dir, name), maxDocFile)
+		if err == nil && !bytes.Equal(now, content) {
+			err = fs.ErrExist
+		}
+		return err
+	})
 }
-
-// docWorkers is how many files are read at once. Each waits for the disk or the store.
-const docWorkers = 8

@@ -26,15 +26,16 @@ func FuzzReadDocs(f *testing.F) {
 			}
 			return
 		}
-		total := 0
-		for name, content := range files {
-			total += len(content)
+		total, count := 0, 0
+		err = files.files(t.Context())(func(name string, content []byte) error {
+			total, count = total+len(content), count+1
 			if !fs.ValidPath(name) || name == "." || strings.Contains(name, `\`) {
 				t.Errorf("%q", name)
 			}
-		}
-		if len(files) == 0 || len(files) > maxDocFiles || total > maxDocTotal {
-			t.Errorf("%d files of %d bytes", len(files), total)
+			return nil
+		})
+		if err != nil || count == 0 || count > maxDocFiles || count != len(files.sizes) || total > maxDocTotal {
+			t.Errorf("%d files of %d bytes, %v", count, total, err)
 		}
 	})
 }

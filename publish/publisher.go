@@ -92,7 +92,7 @@ type Publisher struct {
 	opener  *tree.Opener
 	room    *room
 
-	unpacking sync.Mutex // of documentation, once its version is locked
+	unpacking sync.Mutex // held while pages of documentation are in memory
 
 	ended struct { // stages
 		mutex  sync.Mutex

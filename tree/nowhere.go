@@ -40,7 +40,7 @@ func (ReadOnly) InstallDocuments(context.Context, map[string][]byte, string, str
 }
 
 // ReplaceFolder implements Writer.
-func (ReadOnly) ReplaceFolder(context.Context, map[string][]byte, string, string) error {
+func (ReadOnly) ReplaceFolder(context.Context, Documents, string, string) error {
 	return fs.ErrPermission
 }
 

@@ -58,7 +58,7 @@ type Writer interface {
 	RemoveAll(name string) error
 	Install(ctx context.Context, from, to, last string) (copied map[string]fs.FileInfo, err error)
 	InstallDocuments(ctx context.Context, documents map[string][]byte, to, last string) error
-	ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error
+	ReplaceFolder(ctx context.Context, documents Documents, dir, aside string) error
 	RemoveFolder(ctx context.Context, dir, first string) error
 	RemoveUnfinished(ctx context.Context, dir, last string, content []byte) error
 	RemoveTemporaries(ctx context.Context, dir string, depth int) (removed int)
@@ -279,13 +279,13 @@ func (p Part) InstallDocuments(ctx context.Context, documents map[string][]byte,
 	return p.storage().InstallDocuments(ctx, documents, to, last)
 }
 
-// ReplaceFolder makes small documents, by their paths in a folder, the content of the folder.
+// ReplaceFolder makes documents the content of a folder.
 // On a disk readers see either content whole, and for a moment between two renames no folder.
 // aside is a path in the part for files on their way: removing what begins with it cleans up
 // after a crash. In a Bucket readers may see files of both contents for a moment, and always
 // see files that both have. If it is interrupted, the same call completes it. The error is a
 // StorageError.
-func (p Part) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, aside string) error {
+func (p Part) ReplaceFolder(ctx context.Context, documents Documents, dir, aside string) error {
 	return StorageError(p.storage().ReplaceFolder(ctx, documents, dir, aside))
 }
 

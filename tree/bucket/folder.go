@@ -216,10 +216,15 @@ func (d Folder) InstallDocuments(ctx context.Context, documents map[string][]byt
 
 // ReplaceFolder implements tree.Storage. It writes the new files over the old ones, and removes
 // the files that only the old content has last.
-func (d Folder) ReplaceFolder(ctx context.Context, documents map[string][]byte, dir, _ string) error {
-	err := inBucket(ctx, slices.Sorted(maps.Keys(documents)), func(_ context.Context, name string) error {
-		return d.Write(path.Join(dir, name), documents[name])
+func (d Folder) ReplaceFolder(ctx context.Context, documents tree.Documents, dir, _ string) error {
+	written := make(map[string]bool)
+	noted := tree.Documents(func(visit func(string, []byte) error) error {
+		return documents(func(name string, content []byte) error {
+			written[name] = true
+			return visit(name, content)
+		})
 	})
+	err := noted.InParallel(ctx, func(name string, content []byte) error { return d.Write(path.Join(dir, name), content) })
 	if err != nil {
 		return err
 	}
@@ -227,10 +232,7 @@ func (d Folder) ReplaceFolder(ctx context.Context, documents map[string][]byte, 
 	if err != nil {
 		return err
 	}
-	gone := slices.DeleteFunc(files, func(name string) bool {
-		_, written := documents[name]
-		return written
-	})
+	gone := slices.DeleteFunc(files, func(name string) bool { return written[name] })
 	return d.removeFiles(ctx, dir, gone)
 }
 

@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"github.com/spf13/afero"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -112,7 +111,7 @@ func (d Folder) Install(_ context.Context, from, to, _ string) (copied map[strin
 // InstallDocuments implements tree.Storage.
 func (d Folder) InstallDocuments(ctx context.Context, documents map[string][]byte, to, last string) error {
 	hidden := tree.TemporaryName(to)
-	err := tree.StorageError(d.writeFolder(documents, hidden))
+	err := tree.StorageError(d.writeFolder(ctx, tree.DocumentsOf(documents), hidden))
 	if err == nil {
 		_, err = d.Install(ctx, hidden, to, last)
 	}
@@ -122,29 +121,27 @@ func (d Folder) InstallDocuments(ctx context.Context, documents map[string][]byt
 	return err
 }
 
-// folderWorkers is how many files of a folder are written at once. Each waits for the disk.
-const folderWorkers = 8
-
-func (d Folder) writeFolder(documents map[string][]byte, dir string) error {
-	for name := range documents { // before the files, which get the owners of their folders
-		if _, err := d.makeFolder(path.Dir(path.Join(dir, name))); err != nil {
-			return err
-		}
-	}
-	var g errgroup.Group
-	g.SetLimit(folderWorkers)
-	for name, content := range documents {
-		g.Go(func() error { return d.writeNew(path.Join(dir, name), content, 0o644) })
-	}
-	return g.Wait()
+func (d Folder) writeFolder(ctx context.Context, documents tree.Documents, dir string) error {
+	inFolders := tree.Documents(func(visit func(string, []byte) error) error {
+		return documents(func(name string, content []byte) error {
+			// Before the file, which gets the owner of its folder.
+			if _, err := d.makeFolder(path.Dir(path.Join(dir, name))); err != nil {
+				return err
+			}
+			return visit(name, content)
+		})
+	})
+	return inFolders.InParallel(ctx, func(name string, content []byte) error {
+		return d.writeNew(path.Join(dir, name), content, 0o644)
+	})
 }
 
 // ReplaceFolder implements tree.Storage.
-func (d Folder) ReplaceFolder(_ context.Context, documents map[string][]byte, dir, aside string) error {
+func (d Folder) ReplaceFolder(ctx context.Context, documents tree.Documents, dir, aside string) error {
 	fresh, old := aside+".new", aside+".old"
 	err := d.RemoveAll(fresh) // of a process that was killed
 	if err == nil {
-		err = d.writeFolder(documents, fresh)
+		err = d.writeFolder(ctx, documents, fresh)
 	}
 	if err == nil {
 		err = d.RemoveAll(old)

@@ -93,7 +93,7 @@ func conformChanges(t *testing.T, open func(t *testing.T) Storage) {
 			rule: "the content of a folder is replaced", mixed: true,
 			before: inFolder(demoFolder+"/docs", map[string]string{"a.md": "old", "b/gone.md": "old"}), after: inFolder(demoFolder+"/docs", map[string]string{"a.md": "new", "b/more.md": "new"}),
 			change: func(ctx context.Context, f tree.Tree) error {
-				return f.Providers.ReplaceFolder(ctx, documents(map[string]string{"a.md": "new", "b/more.md": "new"}), demoFolder+"/docs", tree.StagingName+"/docs")
+				return f.Providers.ReplaceFolder(ctx, tree.DocumentsOf(documents(map[string]string{"a.md": "new", "b/more.md": "new"})), demoFolder+"/docs", tree.StagingName+"/docs")
 			},
 		},
 	} {
