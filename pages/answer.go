@@ -3,19 +3,11 @@ package pages
 import (
 	"cmp"
 	"net/http"
-	"strings"
-	"sync/atomic"
-	"weak"
-
-	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/accept"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
 // An answer to a request. It does not change once it is made.
@@ -144,66 +136,4 @@ func (s *Site) setHeader(h http.Header, r *http.Request, a *answer) {
 	if a.zipped != nil {
 		h.Add("Vary", "Accept-Encoding")
 	}
-}
-
-// A pageKey has everything that a page for everyone depends on, beside the snapshot and the
-// configuration.
-type pageKey struct {
-	route.Route
-	query
-	self svchost.Hostname
-	base string // of the URLs of services; empty if the page has none
-
-	counts uint64 // the generation of the counts of downloads
-}
-
-// clone returns the key in memory of its own: its strings may be parts of a request
-// line, which can have a megabyte and would be kept with the page.
-func (k pageKey) clone() pageKey {
-	for _, s := range []*string{
-		(*string)(&k.Address.Hostname), &k.Address.Namespace, &k.Address.Name, &k.Address.System, &k.Route.Version, &k.Part, &k.Rest,
-		&k.tab, &k.from, &k.group, &k.namespace, &k.system, &k.registry, &k.q, &k.sort, &k.to, &k.signIn, (*string)(&k.self), &k.base,
-	} {
-		*s = strings.Clone(*s)
-	}
-	return k
-}
-
-// Bounds of the rendered pages that are kept, in bytes: of all, since anyone can ask
-// for any number of them, and of one.
-const (
-	maxPages = 32 << 20
-	maxPage  = 8 << 20
-)
-
-// A pageCache keeps the pages of the latest snapshot.
-type pageCache struct {
-	latest atomic.Pointer[snapshotPages]
-}
-
-// pages returns the pages of a snapshot. The pages of the snapshot before are dropped, unless s
-// is not the newest: a request that is still answered from an older one has pages of
-// its own.
-func (c *pageCache) pages(s, newest *index.Snapshot) *snapshotPages {
-	known := c.latest.Load()
-	if known != nil && known.snapshot.Value() == s {
-		return known
-	}
-	made := &snapshotPages{
-		snapshot: weak.Make(s),
-		Cache:    cache.Cache[pageKey, *answer]{MaxBytes: maxPages, Size: func(a *answer) int { return len(a.body) + len(a.zipped) }},
-	}
-	if s == newest && !c.latest.CompareAndSwap(known, made) {
-		if known = c.latest.Load(); known.snapshot.Value() == s {
-			return known
-		}
-	}
-	return made
-}
-
-// snapshotPages are pages rendered from one snapshot, which they do not keep in
-// memory.
-type snapshotPages struct {
-	snapshot weak.Pointer[index.Snapshot]
-	cache.Cache[pageKey, *answer]
 }

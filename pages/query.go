@@ -101,10 +101,6 @@ func searched(values url.Values) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxSearch)], "")
 }
 
-// cacheable reports whether a page is worth keeping. Pages of a search are not, since
-// there is no end of queries.
-func (q query) cacheable() bool { return q.q == "" && q.signIn == "" && q.to == "" }
-
 // withQuery returns a URL with a query of names and values. Names with an empty value
 // are left out.
 func withQuery(to string, namesAndValues ...string) string {

@@ -2,26 +2,19 @@ package pages
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
-	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/assets"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/feed"
-	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/route"
 )
 
@@ -157,68 +150,6 @@ func queryOf(rt route.Route, escaped string, u *url.URL) string {
 	return ""
 }
 
-// A visit is a request for a page, with the View of what it may see.
-type visit struct {
-	site    *Site
-	view    *handlers.View
-	request *http.Request
-	route   route.Route
-	query   query
-
-	// version is the version of the module or provider that was found, or empty.
-	version string
-
-	// unrecorded reports that the page lacks where its version is on record: the log may have the
-	// version soon, without a new snapshot.
-	unrecorded bool
-
-	session *access.Subject // the user of its session; nil: not looked up yet
-}
-
-// answer renders a page, or takes it from the cache if the page is the same for
-// everyone.
-func (s *Site) answer(v *visit) (*answer, error) {
-	if !v.view.Public() || !v.query.cacheable() || v.route.Kind == route.Log { // the log grows without a new snapshot
-		return s.render(v)
-	}
-	if subject, err := v.subject(); err != nil || !subject.Anonymous() {
-		return s.render(v) // the page has the name of the user
-	}
-	key := pageKey{Route: v.route, query: v.query, self: v.view.Hostname(), counts: s.Registry.Usage.Generation()}
-	switch {
-	case v.route.Feed:
-		key.base = s.origin(v.request)
-	case v.route.Kind == route.Home:
-		key.base = v.view.ServicesURL()
-	}
-	pages := s.cache.pages(v.view.Snapshot(), s.Registry.Snapshot())
-	if a, ok := pages.Get(key); ok {
-		return a, nil
-	}
-	a, err := s.share(v, pages, key.clone())
-	if err != nil && v.route.Address != (address.Address{}) {
-		v.view.Await(v.route.Address)
-	}
-	return a, err
-}
-
-func (s *Site) share(v *visit, pages *snapshotPages, key pageKey) (*answer, error) {
-	request, view := v.request.Clone(v.request.Context()), v.view.Detached(v.request) // nothing else changes these
-	made := visit{site: s, route: key.Route, query: key.query}                        // an answer refers to its route, too
-	return pages.Load(v.request.Context(), key, func(ctx context.Context) (*answer, time.Duration, error) {
-		made.request = request.WithContext(ctx)
-		made.view = view.Detached(made.request)
-		a, err := s.render(&made)
-		if err != nil || a.status != http.StatusOK || len(a.body) > maxPage || made.unrecorded {
-			return a, 0, err
-		}
-		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") || a.contentType == feed.Type {
-			a.zipped = assets.Zip(a.body)
-		}
-		return a, cache.UntilEvicted, nil
-	})
-}
-
 // render renders a page in the format that is wanted.
 func (s *Site) render(v *visit) (*answer, error) {
 	a, err := s.renderPage(v)
@@ -274,99 +205,6 @@ func (s *Site) renderPage(v *visit) (*answer, error) {
 	return nil, fs.ErrNotExist
 }
 
-// maxRendered is how many READMEs and pages of documentation are rendered at once. A
-// hostile text takes a second or two, and a lot of memory.
-const maxRendered = 2
-
-// document renders a text as soon as fewer than maxRendered others are being rendered.
-func (v *visit) document(m markdown.Text) (d markdown.Document, err error) {
-	err = v.inTurn(func() { d = m.Render() })
-	return d, err
-}
-
-// inTurn calls f as soon as fewer than maxRendered others are being rendered.
-func (v *visit) inTurn(f func()) error {
-	select {
-	case v.site.writing <- struct{}{}:
-		defer func() { <-v.site.writing }()
-		f()
-		return nil
-	case <-v.request.Context().Done():
-		return v.request.Context().Err()
-	}
-}
-
-// about records the provider or module that an answer shows, and its version.
-func (v *visit) about(a *answer, err error) (*answer, error) {
-	if err == nil && (a.status == http.StatusOK || a.status == http.StatusGone) {
-		a.about, a.version = v.route.Address, cmp.Or(v.version, v.route.Version)
-	}
-	return a, err
-}
-
-// subject returns the user who makes the request. Without rules, users need not be
-// known.
-func (v *visit) subject() (access.Subject, error) {
-	if v.site.Registry.Rules == nil {
-		return access.Subject{}, nil
-	}
-	return v.view.Subject()
-}
-
-// isAnonymous reports whether there are rules, and the visitor is nobody whom they name.
-func (v *visit) isAnonymous() (bool, error) {
-	subject, err := v.subject()
-	return err == nil && v.site.Registry.Rules != nil && subject.Anonymous(), err
-}
-
-// isOutsider is isAnonymous where not everything is public: signing in may show more.
-func (v *visit) isOutsider() (bool, error) {
-	if v.view.Public() {
-		return false, nil
-	}
-	return v.isAnonymous()
-}
-
-// page returns the model of the frame.
-func (v *visit) page(title string) (page, error) {
-	p := page{Site: v.site.identity(v.view.Hostname()), Title: title}
-	p.Canonical, p.Alternates = v.canonical(), v.alternates()
-	p.Site.Log = v.view.SeesLog()
-	p.Unread = v.listsAll() && v.view.Unread(nil) != nil
-	subject, err := v.subject()
-	switch {
-	case err != nil:
-		return p, err
-	case !subject.Anonymous():
-		p.Site.User, p.Site.Report = subject.ID, v.view.Operator()
-		if v.inSession() {
-			p.Site.SignOut = v.site.Path + route.LogoutPath
-		}
-	case v.site.canSignIn():
-		p.Site.SignIn = v.site.loginURL(v.self())
-	}
-	return p, nil
-}
-
-// listsAll reports whether the page shows what it finds in all of the registry.
-func (v *visit) listsAll() bool {
-	switch v.route.Kind {
-	case route.Home, route.Modules, route.Providers, route.Search, route.SearchModules, route.SearchProviders, route.SearchDocs:
-		return true
-	}
-	return false
-}
-
-// self returns the URL of the page, without parameters that the page does not depend
-// on.
-func (v *visit) self() string {
-	switch v.route.Kind {
-	case route.Home, route.Login, route.Callback, route.Logout:
-		return v.site.Path + "/"
-	}
-	return v.listURL(v.route, v.query)
-}
-
 // identity describes the registry under one of its names to an unknown visitor.
 func (s *Site) identity(name svchost.Hostname) *identity {
 	host := address.DisplayHostname(name)
@@ -375,21 +213,6 @@ func (s *Site) identity(name svchost.Hostname) *identity {
 		i.Logo = s.Path + assets.Folder + s.Logo.Name
 	}
 	return i
-}
-
-// signIn asks the browser for credentials, and redirects back once the browser has sent
-// them.
-func (v *visit) signIn() (*answer, error) {
-	anonymous, err := v.isAnonymous()
-	if err != nil {
-		return nil, err
-	}
-	if anonymous {
-		a := v.failedWith(http.StatusUnauthorized, "")
-		a.challenges = true
-		return a, nil
-	}
-	return &answer{status: http.StatusFound, location: v.site.within(v.query.signIn)}, nil
 }
 
 // within returns a path of the pages. It returns the home page for any other URL, so
@@ -407,48 +230,4 @@ func (s *Site) within(to string) string {
 		return u.EscapedPath() + "?" + u.RawQuery
 	}
 	return u.EscapedPath()
-}
-
-// url returns the URL of a route.
-func (v *visit) url(r route.Route) string { return v.site.Path + r.Path() }
-
-// failed returns the page of an error.
-func (v *visit) failed(err error) *answer {
-	if errors.Is(err, fs.ErrNotExist) {
-		return v.failedWith(http.StatusNotFound, "")
-	}
-	if v.request.Context().Err() != nil {
-		return v.failedWith(http.StatusServiceUnavailable, "") // the browser has gone, or the time is up
-	}
-	text := ""
-	status, message := handlers.Status(err)
-	cause, outage := handlers.Outage(err)
-	switch a := v.route.Address; {
-	case outage:
-		text = strings.ToUpper(message[:1]) + message[1:] + "."
-	case status == http.StatusServiceUnavailable:
-	case status >= http.StatusInternalServerError:
-		cause = err
-	case status == http.StatusNotFound && v.view != nil && v.view.Fetches(a):
-		text = a.String() + " is not here, or you are not allowed to see it. " + fetchedLater
-	}
-	if cause != nil {
-		v.logError("page failed", cause)
-	}
-	return v.failedWith(status, text)
-}
-
-// failedWith returns the page of a status, with a sentence in place of its usual one.
-func (v *visit) failedWith(status int, text string) *answer {
-	p := page{Site: v.site.identity(v.site.Registry.Hostname(v.request))}
-	if v.view != nil {
-		if known, err := v.page(""); err == nil {
-			p = known
-		}
-	}
-	e := newErrorPage(p, status, text)
-	if status == http.StatusNotFound {
-		e.Links = append(e.Links, v.nearbyLinks()...)
-	}
-	return v.errorAnswer(e)
 }
