@@ -2,6 +2,7 @@ package usage
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/hashicorp/go-version"
@@ -71,4 +72,91 @@ func (c *Counter) All(days int) *wire.TreeUsage {
 		all.Addresses = append(all.Addresses, *c.Describe(a, days, true))
 	}
 	return all
+}
+
+// Downloads returns how often an address was downloaded, in all days that are kept.
+func (c *Counter) Downloads(a address.Address) uint64 {
+	if c == nil {
+		return 0
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if of := c.counts.addresses[a]; of != nil {
+		return of.downloads
+	}
+	return 0
+}
+
+// Versions returns how often each version of an address was downloaded, and under "" all.
+func (c *Counter) Versions(a address.Address) map[string]Summary {
+	if c == nil {
+		return nil
+	}
+	today := DayOf(c.options.Now())
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.counts.versions(a, today)
+}
+
+// users returns how often each user or group was told where a version of an address is.
+func (c *Counter) users(a address.Address) map[userOf]Summary {
+	today := DayOf(c.options.Now())
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.counts.users(a, today)
+}
+
+// byDay returns the downloads of an address in the last days, newest day first. If there are too
+// many, the oldest days are left out.
+func (c *Counter) byDay(a address.Address, days int) []dayOfUse {
+	today := DayOf(c.options.Now())
+	first := today - Day(min(days, int(today))) + 1
+	c.mutex.Lock()
+	all := c.counts.byDay(a, first, maxCounts)
+	c.mutex.Unlock()
+	place := make(map[string]int) // of a version among all: there are few, and comparing two takes long
+	for _, count := range all {
+		place[count.Version] = 0
+	}
+	for i, v := range slices.SortedFunc(maps.Keys(place), compareVersions) {
+		place[v] = i
+	}
+	slices.SortFunc(all, func(a, b dayOfUse) int {
+		return cmp.Or(cmp.Compare(b.Day, a.Day), cmp.Compare(place[a.Version], place[b.Version]), cmp.Compare(a.Platform, b.Platform))
+	})
+	return all
+}
+
+// maxCounts limits the counts of byDay.
+const maxCounts = 20_000
+
+// addresses returns all that has been counted, by address.
+func (c *Counter) addresses() (all []address.Address) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for a := range c.counts.addresses {
+		all = append(all, a)
+	}
+	slices.SortFunc(all, address.Address.Compare)
+	return all
+}
+
+// Known reports whether what all instances have counted has been read since the start, as far as it
+// can be read. Before, a count that is missing or low says nothing.
+func (c *Counter) Known() bool {
+	if c == nil {
+		return false
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.known
+}
+
+// countedDays returns the days on which all downloads were counted, even if there were none,
+// oldest first. It is empty until the segments have been read for the first time. On all other
+// days, it is not known what was downloaded.
+func (c *Counter) countedDays() []Day {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.counted), func(d Day) bool { return c.partial[d] || d <= c.counts.floor })
 }
