@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // The reasons for which a file is not taken, for errors.Is. What a disk reports is
@@ -59,4 +61,19 @@ func conflict(format string, args ...any) error {
 // TooLarge returns the Refusal of a file that is larger than limit.
 func TooLarge(limit int64) error {
 	return &Refusal{Kind: ErrTooLarge, Reasons: []string{fmt.Sprintf("the file is larger than %d bytes, which is the most that is taken", limit)}}
+}
+
+// errOtherBytes is for a file of a published version.
+func (f File) errOtherBytes() error {
+	return conflict("version %s of %s is published with another %s: a version never changes, publish a new one", f.Version, f.Address, f.Name)
+}
+
+// errPublished is for a version that can no longer be dropped.
+func (s stage) errPublished() error {
+	return conflict("version %s of %s is published, and is not deleted: withdraw it in its %s, and clients are no longer offered it", s.version, s.address, tree.MetadataName)
+}
+
+// errPublishedWithout is for a file that a published version does not have.
+func (f File) errPublishedWithout() error {
+	return conflict("version %s of %s is published without %s: a version never changes, publish a new one", f.Version, f.Address, f.Name)
 }

@@ -382,18 +382,3 @@ func (f File) added(sum wire.SHA256) Result {
 func (f File) unchanged(sum wire.SHA256) Result {
 	return Result{Outcome: Unchanged, Publication: f.publication(wire.Published, sum)}
 }
-
-// errOtherBytes is for a file of a published version.
-func (f File) errOtherBytes() error {
-	return conflict("version %s of %s is published with another %s: a version never changes, publish a new one", f.Version, f.Address, f.Name)
-}
-
-// errPublished is for a version that can no longer be dropped.
-func (s stage) errPublished() error {
-	return conflict("version %s of %s is published, and is not deleted: withdraw it in its %s, and clients are no longer offered it", s.version, s.address, tree.MetadataName)
-}
-
-// errPublishedWithout is for a file that a published version does not have.
-func (f File) errPublishedWithout() error {
-	return conflict("version %s of %s is published without %s: a version never changes, publish a new one", f.Version, f.Address, f.Name)
-}
