@@ -11,8 +11,8 @@
 // after its last byte little is left to do.
 //
 // A module or a provider may also lie in a tree as a folder. Its archive is computed
-// whenever it is read, never written, and has the same bytes on every machine (ModuleFolder,
-// PackageFolder). Files that are not part of a module are left out: see leftout.go.
+// whenever it is read, never written, and has the same bytes on every machine: modulepack.go,
+// packagefolder.go. Files that are not part of a module are left out: see leftout.go.
 //
 // Secrets in modules are found by secret.go. Other faults of a module are doubts: see
 // Doubts.

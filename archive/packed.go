@@ -13,7 +13,7 @@ import (
 
 // A module folder and an unpacked provider package are served as archives that are never
 // written to disk: their bytes are computed from the files in the folder whenever they are
-// read (modulefolder.go, packagefolder.go). Finding the files, noticing that one has
+// read (modulepack.go, packagefolder.go). Finding the files, noticing that one has
 // changed, and reading across them is the same for both.
 
 // A File is a file of such a folder, with the information from the walk.

@@ -24,12 +24,12 @@
 //   - Site.ServeHTTP takes the paths that route.Parse knows, and no others. A route is a path
 //     in its normal form. Other spellings are redirected to it. A query has the parameters
 //     that the page depends on, and no others.
-//   - A visit is a request with its route, its query and a View of what it may see. It has a
-//     method for each kind of page, which looks up data, fills a model and returns an
-//     answer. If a look-up fails, visit.failed makes a page of the error. Nothing is written
-//     earlier, since a look-up may have to wait for the next snapshot.
+//   - A visit (visit.go) is a request with its route, its query and a View of what it may
+//     see. It has a method for each kind of page, which looks up data, fills a model and
+//     returns an answer. If a look-up fails, visit.failed makes a page of the error. Nothing
+//     is written earlier, since a look-up may have to wait for the next snapshot.
 //   - A page that is the same for everyone is kept by route and query, as long as its
-//     snapshot is the latest (pageCache). The format is part of the query, although it may
+//     snapshot is the latest (pagecache.go). The format is part of the query, although it may
 //     come from the header. A page must not depend on anything else, such as the time.
 //   - Links to pages are made from routes (visit.url), so that they are right below any
 //     path. A page links only to pages that its visitor can see.

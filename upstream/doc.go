@@ -16,8 +16,8 @@
 // out.
 //
 // An origin cannot reach the server's private network either. Links and redirects to
-// private addresses are refused unless the host is configured by name. The check
-// applies to the address that is dialled.
+// private addresses are refused unless the host is configured by name (guard.go). The
+// check applies to the address that is dialled.
 //
 // # Which locations are trusted
 //
@@ -51,8 +51,8 @@
 //
 // Every document has a maximum size and one timeout for all attempts, and a list has
 // a maximum number of versions. A package has no overall timeout as long as bytes
-// keep arriving at a minimum rate. After several consecutive failures an origin gets
-// no requests for a while, and callers get an error at once.
+// keep arriving at a minimum rate. After several consecutive failures a host gets no
+// requests for a while, and callers get an error at once (breaker.go).
 //
 // # Limits for a client
 //

@@ -7,6 +7,9 @@
 // whatever is killed, hangs or is read again: a merged segment names those that it replaces, and
 // they count no longer, whether or not they have been deleted.
 //
+// The counts in memory are in counts.go, with the limits beyond which users are not told apart.
+// What the API, the commands and the pages are told of them is in describe.go.
+//
 // Nothing is counted about a client, unless the names of users or groups are asked for. An IP
 // address never comes here.
 package usage
