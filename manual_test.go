@@ -126,6 +126,19 @@ func TestLinksOfDocumentsLead(t *testing.T) {
 	}
 }
 
+// The architecture says in which file something is decided. Files are renamed and split.
+func TestFilesOfTheArchitectureAreThere(t *testing.T) {
+	named := regexp.MustCompile("`([a-z_/]+\\.go)`").FindAllStringSubmatch(read(t, "docs/architecture.md"), -1)
+	if len(named) == 0 {
+		t.Error("no file is found in docs/architecture.md")
+	}
+	for _, name := range named {
+		if _, err := fs.Stat(os.DirFS("."), name[1]); err != nil {
+			t.Errorf("docs/architecture.md: %v", err)
+		}
+	}
+}
+
 // A document is in the index of the manual or, if it is only for developers, in the
 // reading list of CONTRIBUTING.md.
 func TestEveryDocumentIsInAnIndex(t *testing.T) {
