@@ -122,7 +122,9 @@ func (d *download) digest() Digest { return Digest{d.received, wire.SHA256(d.has
 var errBroken = errors.New("the connection broke off")
 
 func (d *download) run(ctx context.Context) error {
-	for try := 0; ; try++ {
+	broken := 0 // times, since a connection has brought much
+	for {
+		before := d.received
 		err := d.stream(ctx)
 		if !errors.Is(err, errBroken) {
 			return err
@@ -130,8 +132,11 @@ func (d *download) run(ctx context.Context) error {
 		if d.received > 0 && d.received == d.size {
 			return nil // the connection broke after the last byte
 		}
-		if try == maxResumes {
-			return fail(d.location.url, ErrUnavailable, "the package broke off %d times", try+1)
+		if d.received-before >= worthResuming {
+			broken = 0
+		}
+		if broken++; broken > maxResumes {
+			return fail(d.location.url, ErrUnavailable, "the package broke off %d times", broken)
 		}
 	}
 }

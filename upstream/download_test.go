@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
@@ -226,6 +228,55 @@ func TestResumeSendsIfRange(t *testing.T) {
 		if r.Header.Get("Accept-Encoding") != "identity" {
 			t.Errorf("request %d accepts encodings %q", i, r.Header.Get("Accept-Encoding"))
 		}
+	}
+}
+
+// A large package over a line that breaks off now and then arrives all the same: what counts is how
+// often a connection breaks off that has brought next to nothing.
+func TestDownloadOfManyConnections(t *testing.T) {
+	const part = 1 << 20
+	noise := make([]byte, 8*part)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	content := indextest.Zip("terraform-provider-demo", string(noise))
+	folders, publisher := indextest.New(t), indextest.NewPublisher(t)
+	release := folders.Provider("acme/demo", "1.0.0", "linux_amd64")
+	folders.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", content)
+	release.Signed(publisher)
+	folders.Keys("acme", publisher)
+	for _, test := range []struct {
+		rule        string
+		brings      []int // bytes of each connection; then the last of them
+		connections int
+		arrives     bool
+	}{
+		{"many that bring much", []int{part}, len(content)/part + 1, true},
+		{"many that bring nearly as much", []int{part - 1}, 5, false},
+		{"one that brings much among many that do not", []int{1, 1, 1, 1, part, 1}, 9, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newSite(t, folders)
+			n := 0
+			s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+				brings := test.brings[min(n, len(test.brings)-1)]
+				n++
+				s.Part(brings, new([]string), upstreamtest.BreakOff)(w, r)
+			})
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				r, err := c.Release(background(), demo, v1, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.arrives {
+					mustDownload(t, c, r, content)
+				} else {
+					_, err = c.Download(background(), r, linux, io.Discard)
+					mustFail(t, err, upstream.ErrUnavailable, "broke off 5 times")
+				}
+			})
+			if n != test.connections {
+				t.Errorf("it took %d connections, want %d", n, test.connections)
+			}
+		})
 	}
 }
 

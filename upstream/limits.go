@@ -82,8 +82,13 @@ const (
 	rateWindow = time.Minute
 )
 
-// maxResumes is how many times a download is resumed after its connection broke.
-const maxResumes = 4
+// maxResumes is how many times a download is resumed after its connection broke, counted from the
+// last connection that has brought worthResuming bytes. A line that is cut every minute still
+// brings a large package, and no origin has itself asked for one byte at a time.
+const (
+	maxResumes    = 4
+	worthResuming = 1 << 20
+)
 
 // Few attempts and short waits, since a client is waiting and retries by itself.
 const (
