@@ -82,21 +82,27 @@ func rescan(ctx context.Context, l *lab, s subject) ([]row, error) {
 		}
 		rows = append(rows, row{
 			what: fmt.Sprintf("rescan of %s packages", humanize.Comma(int64(packages))), unit: "s", goal: goal{atMost: 1},
-			cost: func(ctx context.Context) (seconds float64, err error) {
-				err = l.during(ctx, s, "documents", l.registry(t.root), func(c *caddy) error {
-					if _, err := c.indexed(ctx, "site", t.providers...); err != nil {
-						return err
-					}
-					began := time.Now()
-					_, err := c.adminRequest(ctx, http.MethodPost, "/terraform_registry/rescan")
-					seconds = time.Since(began).Seconds()
-					return err
-				})
-				return seconds, err
-			},
+			cost: l.rescanOf(s, "documents", t, t.providers),
 		})
 	}
 	return rows, nil
+}
+
+// rescanOf measures scans of a tree that processes of that name have read before. They are ready
+// when they offer the providers.
+func (l *lab) rescanOf(s subject, name string, t *tree, providers []provider) measurement {
+	return func(ctx context.Context) (seconds float64, err error) {
+		err = l.during(ctx, s, name, l.registry(t.root), func(c *caddy) error {
+			if _, err := c.indexed(ctx, "site", providers...); err != nil {
+				return err
+			}
+			began := time.Now()
+			_, err := c.adminRequest(ctx, http.MethodPost, "/terraform_registry/rescan")
+			seconds = time.Since(began).Seconds()
+			return err
+		})
+		return seconds, err
+	}
 }
 
 // fresh runs a subject that has not read anything yet, for as long as f takes.
@@ -174,11 +180,24 @@ func askedForFirst(_ context.Context, l *lab, s subject) ([]row, error) {
 }
 
 // heap compares the live memory with the live memory of a process with an empty tree.
-func heap(ctx context.Context, l *lab, s subject) ([]row, error) {
-	empty, err := l.folder("empty", func(string) error { return nil })
-	if err != nil {
-		return nil, err
+func heap(_ context.Context, l *lab, s subject) ([]row, error) {
+	var rows []row
+	for _, packages := range l.packages {
+		t, err := l.tree(packages)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{
+			what: fmt.Sprintf("heap of each of %s packages", humanize.Comma(int64(packages))), unit: "B", goal: goal{atMost: 1000},
+			cost: l.heapOfEach(s, "documents", t, t.providers),
+		})
 	}
+	return rows, nil
+}
+
+// heapOfEach measures the live memory for each package of a tree. Processes of that name know the
+// tree when they offer the providers.
+func (l *lab) heapOfEach(s subject, name string, t *tree, providers []provider) measurement {
 	live := func(ctx context.Context, name, root string, providers []provider) (size float64, err error) {
 		err = l.during(ctx, s, name, l.registry(root), func(c *caddy) error {
 			_, err := c.await(ctx, "site", "/.well-known/terraform.json", (*answer).ok)
@@ -193,25 +212,18 @@ func heap(ctx context.Context, l *lab, s subject) ([]row, error) {
 		})
 		return size, err
 	}
-	var rows []row
-	for _, packages := range l.packages {
-		t, err := l.tree(packages)
+	return func(ctx context.Context) (float64, error) {
+		empty, err := l.folder("empty", func(string) error { return nil })
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
-		rows = append(rows, row{
-			what: fmt.Sprintf("heap of each of %s packages", humanize.Comma(int64(packages))), unit: "B", goal: goal{atMost: 1000},
-			cost: func(ctx context.Context) (float64, error) {
-				without, err := live(ctx, "empty", empty, nil)
-				if err != nil {
-					return 0, err
-				}
-				with, err := live(ctx, "documents", t.root, t.providers)
-				return (with - without) / float64(packages), err
-			},
-		})
+		without, err := live(ctx, "empty", empty, nil)
+		if err != nil {
+			return 0, err
+		}
+		with, err := live(ctx, name, t.root, providers)
+		return (with - without) / float64(t.packages), err
 	}
-	return rows, nil
 }
 
 // renamedIn renames the second package of a provider into the tree of a running

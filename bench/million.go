@@ -41,8 +41,11 @@ func million(ctx context.Context, l *lab, s subject) ([]row, error) {
 	what := fmt.Sprintf("%s addresses, %s packages, 2 GiB: ", humanize.Comma(int64(t.addresses)), humanize.Comma(int64(t.packages)))
 	start := l.startingAgain(s, publicStorage(t), t, path, right)
 	start.what, start.goal, start.slowness = what+"warm start", goal{atMost: 2.5}, 4
+	ready := []provider{t.hosted()}
 	return []row{
 		start,
+		{what: what + "rescan", unit: "s", slowness: 4, cost: l.rescanOf(s, publicStorage(t), t, ready)},
+		{what: what + "heap of each", unit: "B", slowness: 4, cost: l.heapOfEach(s, publicStorage(t), t, ready)},
 		{
 			what: what + "p99 of a document while one folder a second changes", unit: "s", goal: goal{atMost: 2}, slowness: 4,
 			cost:    l.documentsDuring(s, t, changes),
