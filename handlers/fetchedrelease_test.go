@@ -255,6 +255,8 @@ func (u releasing) ReleaseFor(_ context.Context, _ address.Address, _ string, p 
 	return u.release, u.fails
 }
 
+func (releasing) Misled(wire.SHA256) bool { return false }
+
 func (u releasing) MayHaveMore(_ address.Address, present *index.Release) bool {
 	return len(u.release.Packages) > len(present.Packages)
 }

@@ -65,6 +65,10 @@ type fileOffers interface {
 	// sends its beginning, and returns the file to open when it is verified.
 	Grows(*index.File) bool
 	Follow(ctx context.Context, f *index.File, to pull.Follower) (sent int64, verified *index.File, err error)
+
+	// Misled reports whether a client may have a wrong beginning of a file, which it must not
+	// continue.
+	Misled(*index.File) bool
 }
 
 // offers returns what r may be given. A visit reads what is in the tree, and fetches nothing:
@@ -111,6 +115,8 @@ func (g *Registry) clientOf(r *request) string {
 type treeOffers struct{ *index.Snapshot }
 
 func (s treeOffers) Grows(*index.File) bool { return false }
+
+func (s treeOffers) Misled(*index.File) bool { return false }
 
 func (s treeOffers) Follow(context.Context, *index.File, pull.Follower) (int64, *index.File, error) {
 	return 0, nil, pull.ErrNotOffered

@@ -313,6 +313,8 @@ func failWith(err error) func(context.Context) error {
 
 func (failing) Mirrors(address.Address) bool { return true }
 
+func (failing) Misled(wire.SHA256) bool { return false }
+
 func (failing) MayHaveMore(address.Address, *index.Release) bool { return false }
 
 func (u failing) Versions(ctx context.Context, _ address.Address) (pull.Offering, error) {

@@ -112,6 +112,7 @@ type Filler struct {
 	filling  flight.Group[fileID, *Filled]
 	unfilled failures[fileID]
 	writing  flight.KeyedMutex // of documents, by namespace
+	misled   cache.Cache[wire.SHA256, struct{}]
 
 	modules        cache.Cache[releaseID, *FilledModule]
 	fillingModules flight.Group[releaseID, *FilledModule]

@@ -33,6 +33,10 @@ const (
 
 	// heldBack is how many bytes at the end of a package are kept until it is verified.
 	heldBack = 64 << 10
+
+	// misledLife is how long a package is sent only as a whole after its followers were broken off:
+	// nobody knows whether what they have is the beginning of the package that comes later.
+	misledLife = 24 * time.Hour
 )
 
 // A growing is a package while it is received. Its length and sha256 are known.
@@ -116,6 +120,12 @@ func newGrowing(k *packageFill, p upstream.Package, size int64, content io.Reade
 		},
 		New: true, growing: &growing{size: size, sum: p.SHA256, content: content},
 	}
+}
+
+// Misled reports whether clients may have a wrong beginning of a package.
+func (f *Filler) Misled(sum wire.SHA256) bool {
+	_, misled := f.misled.Get(sum)
+	return misled
 }
 
 // A growth is the state of a package that grows, for a follower.

@@ -388,7 +388,7 @@ func TestNobodyGetsTheEndOfAZipEarly(t *testing.T) {
 const endOfZip = "PK\x05\x06"
 
 // Whatever an origin does: no client has a whole wrong file or takes a part for the whole,
-// and the next try works.
+// and the next try works. If it continues what has been broken off, it gets the whole.
 func TestOriginsThatFailFollowers(t *testing.T) {
 	good := indextest.Zip("terraform-provider-demo", noise(1<<20))
 	other := good[:len(good)-10] + "0123456789"
@@ -490,6 +490,20 @@ func TestOriginsThatFailFollowers(t *testing.T) {
 				synctest.Wait()
 				if again.now().body != good || again.now().broken || again.header.Get("Etag") == "" {
 					t.Errorf("the next try: got %d, %d bytes", again.now().code, len(again.now().body))
+				}
+				etag, followed := again.header.Get("Etag"), test.status == 0
+				for _, resumed := range []struct {
+					header []string
+					whole  bool
+				}{
+					{[]string{"Range", "bytes=10-"}, followed},
+					{[]string{"Range", "bytes=10-", "If-Range", etag}, false},
+				} {
+					c := m.ask(background(), resumed.header...)
+					m.all.Wait()
+					if got := c.now(); got.code == http.StatusOK != resumed.whole || !strings.HasSuffix(good, got.body) || len(got.body) < len(good)-10 {
+						t.Errorf("%q: got %d, %d bytes of %d", resumed.header, got.code, len(got.body), len(good))
+					}
 				}
 			})
 		})

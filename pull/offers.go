@@ -42,6 +42,10 @@ type Upstream interface {
 	// or nil.
 	Fill(ctx context.Context, a address.Address, file string, present *index.Provider, o FillOptions) (*Filled, error)
 
+	// Misled reports whether clients may have a wrong beginning of a package with this sha256,
+	// since an answer was broken off before the package was verified.
+	Misled(wire.SHA256) bool
+
 	// ReleaseFor returns a release in the form that clients verify, from the tree or
 	// else from the origin. present is the release in the snapshot, or nil.
 	ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error)
@@ -299,6 +303,9 @@ func (o *Offers) OpenRange(f *index.File) (*index.OpenFile, error) {
 
 // Grows reports whether a file that was returned is still being received.
 func (o *Offers) Grows(f *index.File) bool { return o.isFetched(f) && o.fetched.growing != nil }
+
+// Misled reports whether a client may have a wrong beginning of a file, which it must not continue.
+func (o *Offers) Misled(f *index.File) bool { return o.upstream.Misled(f.SHA256) }
 
 // Follow sends the beginning of a file that grows. When the whole file has been verified, it
 // returns how many bytes it has sent, and the file to open for the rest. The error is the

@@ -120,7 +120,11 @@ func (f *Filler) Fill(ctx context.Context, a address.Address, name string, provi
 		k := &packageFill{approved: r, platform: file.Platform, indexed: present, offer: under.Offer, progress: o.Progress}
 		filled, fetched, err := f.fillPackage(under.Clients.Context(f.ctx), s, k)
 		if err != nil {
-			f.noteUnfilled(id, began, err, k.growing.followers())
+			followers := k.growing.followers()
+			if followers > 0 {
+				f.misled.Put(k.growing.sum, struct{}{}, misledLife)
+			}
+			f.noteUnfilled(id, began, err, followers)
 			return nil, err
 		}
 		f.filled.Put(id, filled, filledLifetime)
