@@ -106,6 +106,7 @@ type download struct {
 	limit     int64 // bytes
 	received  int64
 	skip      int64  // bytes that the current answer repeats
+	again     bool   // the current answer begins again
 	size      int64  // of the package in bytes; negative if not known
 	validator string // for If-Range
 	pace      pace
@@ -132,7 +133,7 @@ func (d *download) run(ctx context.Context) error {
 		if d.received > 0 && d.received == d.size {
 			return nil // the connection broke after the last byte
 		}
-		if d.received-before >= worthResuming {
+		if d.received-before >= worthResuming && !d.again {
 			broken = 0
 		}
 		if broken++; broken > maxResumes {
@@ -212,6 +213,7 @@ func (d *download) accept(answer *http.Response) error {
 		}
 	}
 	d.skip = d.received - start
+	d.again = d.skip > 0
 	switch {
 	case size >= 0 && d.size >= 0 && size != d.size:
 		return fail(answer.Request.URL, ErrBadChecksum, "the package has %d bytes where %d were announced", size, d.size)

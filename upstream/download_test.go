@@ -246,12 +246,14 @@ func TestDownloadOfManyConnections(t *testing.T) {
 	for _, test := range []struct {
 		rule        string
 		brings      []int // bytes of each connection; then the last of them
+		again       bool  // each begins again
 		connections int
 		arrives     bool
 	}{
-		{"many that bring much", []int{part}, len(content)/part + 1, true},
-		{"many that bring nearly as much", []int{part - 1}, 5, false},
-		{"one that brings much among many that do not", []int{1, 1, 1, 1, part, 1}, 9, false},
+		{"many that bring much", []int{part}, false, len(content)/part + 1, true},
+		{"many that bring nearly as much", []int{part - 1}, false, 5, false},
+		{"one that brings much among many that do not", []int{1, 1, 1, 1, part, 1}, false, 9, false},
+		{"many that begin again", []int{part, 2 * part, 3 * part, 4 * part, 5 * part, 6 * part, 7 * part, 8 * part}, true, 5, false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newSite(t, folders)
@@ -259,6 +261,9 @@ func TestDownloadOfManyConnections(t *testing.T) {
 			s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
 				brings := test.brings[min(n, len(test.brings)-1)]
 				n++
+				if test.again {
+					r.Header.Del("Range")
+				}
 				s.Part(brings, new([]string), upstreamtest.BreakOff)(w, r)
 			})
 			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
