@@ -17,7 +17,7 @@ func ForgetFailure(f *Filler, a address.Address, version string) {
 
 // CheckListNow has the list of a module compared with its record in the tree by the next request.
 func CheckListNow(f *Filler, a address.Address) {
-	c, _ := f.catalogs.Get(a)
+	c, _ := f.lists.Get(a)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.checked = time.Time{}

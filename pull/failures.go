@@ -52,7 +52,7 @@ func isUnlisted(err error) bool { return upstream.IsKind(err, ErrUnlisted, errNo
 // only until another instance has listed it, or the origin may be asked for its list again.
 func (r *failures[K]) refusal(ctx context.Context, f *Filler, a address.Address, id K) error {
 	err, _ := r.Get(id)
-	if c, ok := f.catalogs.Get(a); ok && isUnlisted(err) {
+	if c, ok := f.lists.Get(a); ok && isUnlisted(err) {
 		c.takeOver(ctx, checkEvery)
 		if err, _ = r.Get(id); errors.Is(err, errNotListedYet) && c.mayAsk() {
 			r.Remove(id)
@@ -63,7 +63,7 @@ func (r *failures[K]) refusal(ctx context.Context, f *Filler, a address.Address,
 }
 
 // mayAsk reports whether no failure keeps the origin from being asked for a list now.
-func (c *catalog) mayAsk() bool {
+func (c *originList) mayAsk() bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.failure == nil || !time.Now().Before(c.retry)

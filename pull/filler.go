@@ -97,8 +97,8 @@ type Filler struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
-	catalogs cache.Cache[address.Address, *catalog]
-	opening  openingCatalogs
+	lists    cache.Cache[address.Address, *originList]
+	opening  openingLists
 	reading  flight.Group[address.Address, registryhcl.Git] // of hosted modules
 	unlisted cache.Cache[address.Address, failedList]
 
@@ -144,8 +144,8 @@ type (
 // takes little, and has the limit of a cache without any other. Names that do not exist are
 // remembered separately, so that a flood of them does not evict real ones.
 const (
-	maxCatalogs     = 4096
-	maxCatalogBytes = 64 << 20
+	maxLists        = 4096
+	maxListBytes    = 64 << 20
 	maxReleases     = 1024
 	maxReleaseBytes = 64 << 20
 )
@@ -173,8 +173,8 @@ func New(o Options) (*Filler, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Filler{
 		options: o, sources: sources, opener: tree.NewOpener(index.Guarded(o.Open, o.Snapshots)), ctx: ctx, cancel: cancel,
-		catalogs: cache.Cache[address.Address, *catalog]{MaxEntries: maxCatalogs, MaxBytes: maxCatalogBytes, Size: (*catalog).weigh},
-		opening:  openingCatalogs{catalogs: make(map[address.Address]*catalog)},
+		lists:    cache.Cache[address.Address, *originList]{MaxEntries: maxLists, MaxBytes: maxListBytes, Size: (*originList).weigh},
+		opening:  openingLists{lists: make(map[address.Address]*originList)},
 		releases: cache.Cache[releaseID, *approved]{MaxEntries: maxReleases, MaxBytes: maxReleaseBytes, Size: (*approved).Weigh},
 	}
 	f.approving.Panicked, f.extending.Panicked, f.filling.Panicked = f.notePanic, f.notePanic, f.notePanic

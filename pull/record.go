@@ -16,7 +16,7 @@ import (
 
 // readRecord returns the record in the tree, or nil if there is none. The error is
 // versionlist.ErrDamaged if the record is damaged, or else ErrUnread.
-func (c *catalog) readRecord() (*versionlist.Record, error) {
+func (c *originList) readRecord() (*versionlist.Record, error) {
 	_, in, dir, err := c.folder(c.address)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func readRecord(in tree.Part, dir string) (*versionlist.Record, error) {
 // seen. So it does not replace a record that cannot be read now, and keeps the past in
 // the record of the tree, which another instance may have written. A damaged record is
 // set aside.
-func (c *catalog) keepRecord(r *versionlist.Record) error {
+func (c *originList) keepRecord(r *versionlist.Record) error {
 	c.keeping.Lock() // otherwise one of two concurrent records would be lost
 	defer c.keeping.Unlock()
 	_, in, dir, err := c.folder(c.address)
@@ -81,7 +81,7 @@ func (c *catalog) keepRecord(r *versionlist.Record) error {
 }
 
 // provenRecord returns the past that the tree proves although the record is damaged.
-func (c *catalog) provenRecord() (*versionlist.Record, error) {
+func (c *originList) provenRecord() (*versionlist.Record, error) {
 	_, in, dir, err := c.folder(c.address)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (c *catalog) provenRecord() (*versionlist.Record, error) {
 // keepRecordOf writes the record with the first package of a provider or module, since
 // there was no directory for it before.
 func (f *Filler) keepRecordOf(a address.Address) {
-	c, ok := f.catalogs.Get(a)
+	c, ok := f.lists.Get(a)
 	if !ok || c.kept.Load() {
 		return
 	}

@@ -244,7 +244,7 @@ func (f *Filler) mayHaveMore(a address.Address, version string, has func(address
 // listedPlatforms returns the platforms of a version according to the known list of
 // versions. An origin that is a mirror lists none.
 func (f *Filler) listedPlatforms(a address.Address, version string) (platforms []address.Platform, listed bool) {
-	c, ok := f.catalogs.Get(a)
+	c, ok := f.lists.Get(a)
 	if !ok {
 		return nil, false
 	}

@@ -30,7 +30,7 @@ import (
 // taggedVersions returns the versions that are tags, newest first, and when the repository was asked for
 // them, which was after since. A repository has as many as a registry may list: whoever names it decides
 // how much every request for the list costs.
-func (c *catalog) taggedVersions(ctx context.Context, since time.Time) (list []wire.ProviderVersion, asked time.Time, err error) {
+func (c *originList) taggedVersions(ctx context.Context, since time.Time) (list []wire.ProviderVersion, asked time.Time, err error) {
 	source, l, err := c.tags(ctx, c.source, c.address, c.git, since)
 	if err != nil {
 		return nil, asked, err
@@ -73,7 +73,7 @@ func (f *Filler) atTag(ctx context.Context, w *moduleRequest) (upstream.ModuleSo
 // compareTags notes in the records of the versions that were fetched which of their tags are no longer
 // where they were. A record that cannot be read or written is compared again with the next list, and so is
 // one that is newer than the list, which may lack its tag: the times of records have whole seconds.
-func (c *catalog) compareTags(source upstream.ModuleSource, l *checkout.TagList) {
+func (c *originList) compareTags(source upstream.ModuleSource, l *checkout.TagList) {
 	if c.options.ReadOnly {
 		return
 	}
@@ -162,7 +162,7 @@ func publishable(d archive.Doubts) error {
 // wait a moment for the new list.
 func (f *Filler) Renew(ctx context.Context, a address.Address, since time.Time, told bool) error {
 	f.unlisted.Remove(a)
-	c, err := f.catalog(ctx, a)
+	c, err := f.originList(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ type failedList struct {
 // success, or another one that shares the tree; zero: it is not known. The error says why the latest try
 // has failed; nil: it has not.
 func (f *Filler) Looked(a address.Address, g registryhcl.Git) (last time.Time, failure error) {
-	if c, ok := f.catalogs.Get(a); ok && c.git == g {
+	if c, ok := f.lists.Get(a); ok && c.git == g {
 		c.mutex.Lock()
 		defer c.mutex.Unlock()
 		if c.record != nil {
@@ -217,7 +217,7 @@ func (f *Filler) Looked(a address.Address, g registryhcl.Git) (last time.Time, f
 
 // noteListed notes whether the tags of a hosted module's repository could be listed. What this side has
 // ended says nothing about that.
-func (c *catalog) noteListed(err error) {
+func (c *originList) noteListed(err error) {
 	switch {
 	case c.address.Hostname != "" || isCanceled(err):
 	case err == nil:

@@ -194,7 +194,7 @@ func (f *Filler) readSources(a address.Address, visit func(in tree.Part, dir, ve
 // settleSources completes the records of the versions of a mirrored module, once for each process, and again
 // after that has failed: packages that the index has are not filled again, which would do it. The records of
 // hosted modules are read whenever their tags are listed.
-func (c *catalog) settleSources() {
+func (c *originList) settleSources() {
 	if c.address.Hostname == "" || !c.address.IsModule() || c.options.ReadOnly || c.settled.Swap(true) {
 		return
 	}
@@ -205,7 +205,7 @@ func (c *catalog) settleSources() {
 
 // noteUnsettled has the records of a module completed when its list is renewed.
 func (f *Filler) noteUnsettled(a address.Address) {
-	if c, ok := f.catalogs.Get(a); ok {
+	if c, ok := f.lists.Get(a); ok {
 		c.settled.Store(false)
 	}
 }
