@@ -100,7 +100,7 @@ func (s *Scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Write(tlog.EncodeBundle(s.Entries))
 	case strings.HasPrefix(path, "lookup/"):
 		parts := strings.Split(path, "/")
-		address := " " + strings.Join(parts[2:len(parts)-1], "/") + " "
+		address := strings.Join(parts[2:len(parts)-1], "/") + " " // under any hostname, as what is merged
 		l := tlog.Lookup{Signed: signed}
 		for n, e := range s.Entries {
 			if strings.Contains(e, address) && (s.Tells == nil || s.Tells(e)) {

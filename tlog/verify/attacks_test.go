@@ -212,6 +212,31 @@ func TestAnArchiveThatClaimsTheFilesOfAnother(t *testing.T) {
 	}
 }
 
+// A version has one package, also if an entry has the hostname of the registry in its address, and no
+// entry of another spelling of the version counts: monitors would not compare it.
+func TestEntriesOfTheSameVersionInOtherWords(t *testing.T) {
+	for _, test := range []struct {
+		rule, address, version, want string
+		tells                        string // by look-ups
+	}{
+		{"with the hostname", host + "/acme/vpc/aws", "1.0.0", "replaced, other bytes", " "},
+		{"another spelling of the version", "acme/vpc/aws", "1.0", "not on record", " 1.0 "},
+		{"with a v", "acme/vpc/aws", "v1.0.0", "not on record", " v1.0.0 "},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := newMachine(t, full(t))
+			foe := foeAt(m, host)
+			m.called("vpc", vpc, "", "1.0.0")
+			m.write(vpcPackage+"/main.tf", "# good")
+			foe.Add("offered 1999-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+			m.write(vpcPackage+"/main.tf", "# evil")
+			foe.Add("offered 1999-01-02T00:00:00Z module %s %s %s zh:%s", test.address, test.version, h1(m, vpcPackage), strings.Repeat("1", 64))
+			foe.Tells = func(entry string) bool { return strings.Contains(entry, test.tells) }
+			says(t, m.verify(), vpc+" 1.0.0 "+test.want)
+		})
+	}
+}
+
 // SHA256SUMS, which no entry proves, says nothing of a platform that has an entry.
 func TestSHA256SUMSAgainstAnEntry(t *testing.T) {
 	r := full(t)

@@ -212,6 +212,16 @@ func (l *Log) ledBy() []string {
 	return slices.Compact(hosts)
 }
 
+// names returns the hostnames by which clients may know the registry of the log.
+func (l *Log) names() map[svchost.Hostname]bool {
+	origin, _, _ := strings.Cut(l.origin, "/")
+	names := map[svchost.Hostname]bool{hostnameOf(l.base): true}
+	for _, host := range append(l.ledBy(), origin) {
+		names[hostnameOf(&url.URL{Scheme: "https", Host: host})] = true
+	}
+	return names
+}
+
 // keyHashes returns the keys in short.
 func (l *Log) keyHashes() (hashes []string) {
 	for _, v := range l.verify {

@@ -38,7 +38,6 @@ type record struct {
 // does not count: "h1:" covers neither links nor all else that clients unpack, and nothing proves
 // that it is the hash of the files in the archive.
 type packageRecord struct {
-	address  address.Address
 	platform address.Platform
 	h1, zh   []string
 	packed   bool      // of a folder, by the registry
@@ -88,7 +87,7 @@ func (r *record) read(found tlog.Lookup, s subject) {
 	slices.SortFunc(found.Entries, func(a, b tlog.ProvenEntry) int { return int(min(max(a.Proof.Index-b.Proof.Index, -1), 1)) })
 	for _, e := range found.Entries {
 		leaf, err := tlog.ParseLeaf(e.Text)
-		if err != nil || !r.place.accepts(leaf.Address, s.address) || !sameVersion(leaf.Version, s.version) {
+		if err != nil || !r.place.accepts(leaf.Address, s.address) || leaf.Version != s.version {
 			continue
 		}
 		switch {
@@ -104,12 +103,6 @@ func (r *record) read(found tlog.Lookup, s subject) {
 	r.shasums = found.Shasums
 }
 
-func sameVersion(a, b string) bool {
-	v, err := address.ParseModuleVersion(a)
-	w, bad := address.ParseModuleVersion(b)
-	return err == nil && bad == nil && v.String() == w.String()
-}
-
 // add adds a package.
 func (r *record) add(l tlog.Leaf) {
 	last := len(l.Hashes) - 1
@@ -117,7 +110,7 @@ func (r *record) add(l tlog.Leaf) {
 	for i := range r.packages {
 		p := &r.packages[i]
 		switch {
-		case p.platform != l.Platform || p.address != l.Address:
+		case p.platform != l.Platform:
 			continue
 		case !slices.ContainsFunc(h1, func(h string) bool { return slices.Contains(p.h1, h) }):
 			p.replaced = true
@@ -129,7 +122,7 @@ func (r *record) add(l tlog.Leaf) {
 		}
 		return
 	}
-	p := packageRecord{address: l.Address, platform: l.Platform, h1: h1, zh: []string{zh}, packed: l.Pack > 0}
+	p := packageRecord{platform: l.Platform, h1: h1, zh: []string{zh}, packed: l.Pack > 0}
 	if p.since = l.Origin; p.since.IsZero() && l.Event != tlog.Found {
 		p.since = l.Time
 	}

@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	svchost "github.com/hashicorp/terraform-svchost"
 	sumdb "golang.org/x/mod/sumdb/tlog"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -40,33 +42,22 @@ type Watcher struct {
 	size  int64
 	last  *Pin // nil: nothing has been seen before
 	first map[[16]byte]firstPackage
+	names map[svchost.Hostname]bool // of the registry of the log
 }
 
-// A firstPackage is the first entry of a package, and the beginnings of its "h1:" and "zh:".
+// A firstPackage is the first entry of a package, with the beginnings of the hash of all its "h1:"
+// and of its "zh:". They are so long that nobody finds two packages with the same.
 type firstPackage struct {
 	index  int64
-	h1, zh string
+	h1, zh [20]byte
 	packed bool // of a folder, by the registry
 }
 
-// isSame reports whether a later entry may be of the same package. Its bytes count, unless the
-// registry packs its folder.
+// isSame reports whether a later entry is of the same package. Its bytes count, unless the registry
+// packs its folder. All its "h1:" count: a further one would be of other files.
 func (p firstPackage) isSame(later firstPackage) bool {
-	if p.zh != later.zh && !(p.packed && later.packed) {
-		return false
-	}
-	for a := range slices.Chunk([]byte(p.h1), hashWidth) {
-		for b := range slices.Chunk([]byte(later.h1), hashWidth) {
-			if string(a) == string(b) {
-				return true
-			}
-		}
-	}
-	return false
+	return p.h1 == later.h1 && (p.zh == later.zh || p.packed && later.packed)
 }
-
-// hashWidth is the length of the beginning of a hash, in bytes.
-const hashWidth = 12
 
 // Watch returns a watcher of the log at a URL, or of the registry at a hostname. If there is no
 // answer, it may be called again.
@@ -82,7 +73,7 @@ func (f *Finder) Watch(ctx context.Context, text string) (*Watcher, error) {
 		f.Client.askAgain()
 		return nil, err
 	}
-	return &Watcher{log: l, last: l.pin, first: make(map[[16]byte]firstPackage)}, nil
+	return &Watcher{log: l, last: l.pin, first: make(map[[16]byte]firstPackage), names: l.names()}, nil
 }
 
 // logAt returns the log at a URL, or of the registry at a hostname.
@@ -231,6 +222,15 @@ func (w *Watcher) bundle(ctx context.Context, n int64, width int, kept bool) (en
 	return entries, cached, nil
 }
 
+// hosted returns an address without a name of the registry: clients of the registry get the one for
+// the other.
+func (w *Watcher) hosted(a address.Address) address.Address {
+	if w.names[a.Hostname] {
+		return a.WithHostname("")
+	}
+	return a
+}
+
 // conflicts returns the number of the first entry of a package that has other files.
 func (w *Watcher) conflicts(e Entry) (first int64, ok bool) {
 	l := e.Leaf
@@ -238,16 +238,14 @@ func (w *Watcher) conflicts(e Entry) (first int64, ok bool) {
 		return 0, false
 	}
 	var key [16]byte
-	sum := sha256.Sum256([]byte(strings.Join([]string{l.Address.String(), l.Version, l.Platform.String()}, " ")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{w.hosted(l.Address).String(), l.Version, l.Platform.String()}, " ")))
 	copy(key[:], sum[:])
 	last := len(l.Hashes) - 1
-	var h1 strings.Builder
-	for _, hash := range l.Hashes[:last] {
-		b, _ := wire.ParseH1(hash)
-		h1.Write(b[:hashWidth])
-	}
+	p := firstPackage{index: e.Index, packed: l.Pack > 0}
+	h1 := sha256.Sum256([]byte(strings.Join(l.Hashes[:last], " ")))
+	copy(p.h1[:], h1[:])
 	zh, _ := wire.ParseZH(l.Hashes[last])
-	p := firstPackage{e.Index, h1.String(), string(zh[:hashWidth]), l.Pack > 0}
+	copy(p.zh[:], zh[:])
 	known, seen := w.first[key]
 	if !seen || known.index == e.Index { // or it is read again
 		w.first[key] = p

@@ -281,6 +281,10 @@ func TestConflicts(t *testing.T) {
 		{"a provider that is packed in another way", []string{zipAt("1", "pack:1 "), zipAt("2", "pack:2 ")}, "[]"},
 		{"a provider's packed folder, and then a zip", []string{zipAt("1", "pack:1 "), zipAt("2", "")}, "[0-1]"},
 		{"the same package of a provider twice", []string{zipAt("1", ""), zipAt("1", "")}, "[]"},
+		{"a module with other files beside its own", []string{text("offered", 1, 1), strings.Replace(text("offered", 1, 1), " zh:", " "+noH1+" zh:", 1)}, "[0-1]"},
+		{"a packed folder with other files beside its own", []string{zipAt("1", "pack:1 "), strings.Replace(zipAt("2", "pack:1 "), " zh:", " h1:B"+noH1[4:]+" zh:", 1)}, "[0-1]"},
+		{"under the hostname of the registry", []string{text("offered", 1, 1), strings.Replace(text("offered", 1, 2), "acme/m", host+"/acme/m", 1)}, "[0-1]"},
+		{"under the hostname of another registry", []string{text("offered", 1, 1), strings.Replace(text("offered", 1, 2), "acme/m", "other.example.com/acme/m", 1)}, "[]"},
 		{"other versions, and an entry of a later release of the registry", []string{text("offered", 1, 1), "replaced in a form of its own", text("offered", 2, 2)}, "[]"},
 	} {
 		m := &machine{t: t, dir: t.TempDir(), cache: t.TempDir(), network: &network{servers: make(map[string]http.Handler)}}
