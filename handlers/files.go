@@ -58,6 +58,9 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 		}
 		defer opened.Close()
 		file, body.unchanged = opened.ReadSeekCloser, opened.Unchanged
+		if r.Kind == KindModuleArchive && r.Header.Get("Range") == "" {
+			file, body.unchanged = summed(r.Context(), f, opened)
+		}
 	}
 	caching := r.revalidate()
 	if f.Immutable() {

@@ -226,6 +226,35 @@ func TestFileThatChangesDuringItsDownload(t *testing.T) {
 	}
 }
 
+// A module whose bytes are other ones than were verified never arrives whole, although its size and times
+// are the same.
+func TestModuleThatChangesUnseen(t *testing.T) {
+	for _, size := range []int{100, 200 << 10, 2 << 20} {
+		files := indextest.New(t)
+		write := func(text string) {
+			files.Write(slowArchive, indextest.Zip("main.tf", text, "data", slowContent[:size]))
+		}
+		write("# good")
+		g := registry(scan(t, files))
+		get := func(method string) (w *httptest.ResponseRecorder, brokenOff bool) {
+			defer func() { brokenOff = recover() == http.ErrAbortHandler }()
+			w = httptest.NewRecorder()
+			g.ServeHTTP(w, httptest.NewRequest(method, home+"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", nil))
+			return w, false
+		}
+		if w, brokenOff := get(http.MethodGet); brokenOff || w.Code != http.StatusOK || w.Body.Len() < size {
+			t.Errorf("%d bytes: it is answered with %d and %d bytes, broken off: %t", size, w.Code, w.Body.Len(), brokenOff)
+		}
+		write("# evil")
+		if w, brokenOff := get(http.MethodGet); !brokenOff {
+			t.Errorf("%d bytes: other bytes are answered with %d and %d bytes", size, w.Code, w.Body.Len())
+		}
+		if w, brokenOff := get(http.MethodHead); brokenOff || w.Code != http.StatusOK {
+			t.Errorf("%d bytes: a HEAD is answered with %d, broken off: %t", size, w.Code, brokenOff)
+		}
+	}
+}
+
 // A sender is a writer of HTTP/1.1 that sends files by sendfile.
 type sender struct {
 	*httptest.ResponseRecorder

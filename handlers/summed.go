@@ -1,0 +1,66 @@
+package handlers
+
+import (
+	"context"
+	"crypto/sha256"
+	"hash"
+	"io"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// The package of a module is compared with its sha256 whenever it is sent, since no client compares it
+// with anything. Size and times do not tell everything: who writes to a network disk from another
+// machine sets them, a program changes a file that it has mapped into its memory without them, and so
+// does a disk that fails.
+
+// maxSummed is the size in bytes up to which a package is read for the comparison while it is sent.
+// Larger ones are sent without being read, and are read afterwards, before their end is sent.
+const maxSummed = 1 << 20
+
+// summed returns the content of an open file for an answer with all of it, and a function that returns
+// tree.ErrChanged if the content is not the one that was verified.
+func summed(ctx context.Context, f *index.File, opened *index.OpenFile) (content io.ReadSeeker, unchanged func() error) {
+	content = opened.ReadSeekCloser // a file of the disk is sent by the kernel
+	sum := func() (wire.SHA256, error) {
+		if _, err := opened.Seek(0, io.SeekStart); err != nil {
+			return wire.SHA256{}, err
+		}
+		return tree.DigestFile(ctx, opened)
+	}
+	if f.Size <= maxSummed {
+		s := summing{opened, sha256.New()}
+		content, sum = s, func() (wire.SHA256, error) { return wire.SHA256(s.hash.Sum(nil)), nil }
+	}
+	return content, func() error {
+		if err := opened.Unchanged(); err != nil {
+			return err
+		}
+		is, err := sum()
+		if err == nil && is != f.SHA256 {
+			err = tree.ErrChanged
+		}
+		return err
+	}
+}
+
+// A summing file computes the sha256 of what is read after the last Seek.
+type summing struct {
+	io.ReadSeeker
+	hash hash.Hash
+}
+
+// Read implements io.Reader.
+func (s summing) Read(p []byte) (int, error) {
+	n, err := s.ReadSeeker.Read(p)
+	s.hash.Write(p[:n])
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (s summing) Seek(offset int64, whence int) (int64, error) {
+	s.hash.Reset()
+	return s.ReadSeeker.Seek(offset, whence)
+}
