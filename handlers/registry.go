@@ -110,6 +110,10 @@ type Registry struct {
 	// has none.
 	Log func() *tlog.Log
 
+	// LogNames are the names of the registry for the Log. What lies under them is entered as
+	// hosted. They may be known without Hostnames.
+	LogNames []svchost.Hostname
+
 	// RequireLog means that nothing is offered before the Log could be read.
 	RequireLog bool
 

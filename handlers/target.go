@@ -26,6 +26,7 @@ import (
 //  3. Without configured Hostnames, the same holds for the name in the request, if there
 //     are no Rules. With Rules, only 1 applies: hosted and mirrored addresses have
 //     different rules, and a name that a client chooses must not turn one into the other.
+//     With a Log they have different entries, too: it holds for the LogNames alone.
 //  4. All other packages are mirrored.
 //
 // Requests name a target in three ways:
@@ -61,7 +62,7 @@ func (g *Registry) hostedAs(name svchost.Hostname, a address.Address) target {
 
 // hostedPlace returns the place of what is hosted under a name of the registry.
 func (g *Registry) hostedPlace(name svchost.Hostname, a address.Address) index.Place {
-	if g.Rules == nil || len(g.Hostnames) > 0 {
+	if len(g.Hostnames) > 0 || g.Rules == nil && (g.Log == nil || slices.Contains(g.LogNames, name)) {
 		return index.Place{Address: a.WithHostname(name), Merged: true, Hosted: true}
 	}
 	return index.Place{Address: a.WithHostname(""), Hosted: true}

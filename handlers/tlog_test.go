@@ -50,7 +50,7 @@ func logged(t *testing.T, g *handlers.Registry, before int) *tlogtest.Storage {
 	}
 	s := g.Snapshot()
 	synctest.Test(t, func(t *testing.T) {
-		r := record.New(record.Options{Open: storage.Open, Hostnames: g.Hostnames})
+		r := record.New(record.Options{Open: storage.Open, Hostnames: slices.Concat(g.Hostnames, g.LogNames)})
 		r.Offered(s, nil)
 		time.Sleep(2 * time.Minute) // folders rest
 		r.Close()
@@ -354,7 +354,7 @@ func TestALookupOfWhatIsNotReadYet(t *testing.T) {
 			files.Write(folder+"/registry.hcl", "source = \"https://example.com\"\n")
 			files.Write("providers/"+ownHost+"/acme/demo/registry.hcl", "source = \"https://example.com\"\n")
 			g := registry(scanWithout(t, files, test.unread))
-			g.Log = l.Log
+			g.Log, g.LogNames = l.Log, []svchost.Hostname{ownHost}
 			if a := serve(t, g).get(test.path); a.StatusCode != test.status || !strings.Contains(a.body, test.has) {
 				t.Errorf("got %d %s", a.StatusCode, a.body)
 			}
@@ -562,17 +562,20 @@ func TestAppearance(t *testing.T) {
 		{"what is hosted", ownHost, nil, nil, "acme/demo 1.0.0", "acme/demo/1.0.0"},
 		{"under a configured name, entries have no HOSTNAME", ownHost, []svchost.Hostname{ownHost}, nil, ownHost + "/acme/demo 1.0.0", "acme/demo/1.0.0"},
 		{"what is mirrored", ownHost, nil, nil, origin + "/acme/null 3.2.0", origin + "/acme/null/3.2.0"},
-		{"without rules, files under the name in the request are hosted", origin, nil, nil, "acme/null 3.2.0", "acme/null/3.2.0"},
-		{"also by their whole address", origin, nil, nil, origin + "/acme/null 3.2.0", "acme/null/3.2.0"},
+		{"without rules, files under a name of the log in the request are hosted", "log.example.com", nil, nil, "acme/named 1.0.0", "acme/named/1.0.0"},
+		{"also by their whole address", "log.example.com", nil, nil, "log.example.com/acme/named 1.0.0", "acme/named/1.0.0"},
+		{"files under another name in the request are not", origin, nil, nil, "acme/null 3.2.0", ""},
 		{"with rules, they are not", origin, nil, []string{"allow anonymous read */*"}, origin + "/acme/null 3.2.0", ""},
 		{"but others are, by the same name", origin, nil, []string{"allow anonymous read */*"}, origin + "/acme/demo 1.0.0", "acme/demo/1.0.0"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			g := registry(scan(t, privateTree(t)))
+			files := privateTree(t)
+			files.Provider("log.example.com/acme/named", "1.0.0", "linux_amd64")
+			g := registry(scan(t, files))
 			if test.rules != nil {
 				privately(t, g, test.rules...)
 			}
-			g.Hostnames = test.configured
+			g.Hostnames, g.LogNames = test.configured, []svchost.Hostname{"log.example.com"}
 			logged(t, g, 0)
 			name, version, _ := strings.Cut(test.provider, " ")
 			leaf, err := tlog.ParseLeaf("withdrawn 2026-01-01T00:00:00Z provider " + name + " " + version + " " + strings.Repeat("0", 32))

@@ -98,7 +98,8 @@ type Handler struct {
 	// address, with a port if it is not 443. Example: `registry.example.com`.
 	// Providers and modules in the folder of one of these hostnames are hosted, not
 	// mirrored. Default: the host and port of each request, which is right unless a
-	// proxy in front changes them.
+	// proxy in front changes them. With `tlog`, the folder of such a hostname is hosted
+	// only if it is a name of the site, or of `public_url`.
 	Hostnames []string `json:"hostname,omitempty"`
 
 	// The path under which the registry answers, except for discovery, which is

@@ -48,10 +48,15 @@ func (t *loggedTree) Log() *tlog.Log {
 // are being provisioned.
 func (a *App) addTlog(key tlogKey) (*loggedTree, error) {
 	for _, other := range a.logged {
-		if alike := key; !key.named && !other.key.named {
-			if alike.origin = other.key.origin; alike == other.key { // sites with other names
-				key = alike
-			}
+		alike := key // sites with other names
+		if !key.named && !other.key.named {
+			alike.origin = other.key.origin
+		}
+		if key.ofSite && other.key.ofSite {
+			alike.hostnames = other.key.hostnames
+		}
+		if alike == other.key {
+			key = alike
 		}
 		if other.key == key {
 			return other, nil

@@ -109,14 +109,14 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		}
 	}
 	if h.Tlog != nil {
-		key, err := h.provisionTlog(repl, t, hostnames)
+		key, err := h.provisionTlog(repl, t, hostnames, rules != nil)
 		if err != nil {
 			return err
 		}
 		if h.logged, err = app.addTlog(key); err != nil {
 			return err
 		}
-		h.registry.Log, h.registry.RequireLog = h.logged.Log, key.recorded
+		h.registry.Log, h.registry.LogNames, h.registry.RequireLog = h.logged.Log, h.logged.key.names(), key.recorded
 	}
 	if err := h.provisionUsage(app, repl, t); err != nil {
 		return err

@@ -66,16 +66,22 @@ type tlogKey struct {
 	named     bool   // the configuration names it
 	private   string // a private key; empty: it is in Caddy's storage
 	hostnames string // of the registry, with a space between two
+	ofSite    bool   // the configuration has no hostnames: they are those of the site, or none
 }
 
-// provisionTlog returns what the log depends on. It changes nothing.
-func (h *Handler) provisionTlog(repl *caddy.Replacer, t servedTree, hostnames []svchost.Hostname) (key tlogKey, err error) {
+// provisionTlog returns what the log depends on. It changes nothing. With rules, what lies under a hostname
+// that is not configured is mirrored.
+func (h *Handler) provisionTlog(repl *caddy.Replacer, t servedTree, hostnames []svchost.Hostname, rules bool) (key tlogKey, err error) {
 	o := *h.Tlog
 	if err := option.Expand(repl, option.Scalar("tlog", &o.Folder), option.Scalar("tlog: origin", &o.Origin), option.Scalar("tlog: key", &o.Key)); err != nil {
 		return key, err
 	}
 	key.source, key.require, key.recorded = t.source, t.require, o.Require
-	for _, name := range hostnames {
+	names := hostnames
+	if key.ofSite = len(names) == 0; key.ofSite && !rules {
+		names = h.siteNames(0)
+	}
+	for _, name := range names {
 		key.hostnames = strings.TrimSpace(key.hostnames + " " + string(name))
 	}
 	key.onDisk = t.source.FS != nil && !t.source.IsWritable()

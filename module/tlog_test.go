@@ -29,6 +29,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/record"
 	"github.com/caddy-terraform/caddy-terraform-registry/tlog/vault"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 const testOrigin = "registry.example.com/v1/tlog"
@@ -244,12 +245,14 @@ func TestSitesOfOneTreeShareALog(t *testing.T) {
 	c := newConfiguration(t)
 	one := c.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: &Tlog{Folder: folder}})
 	two := c.mustHandle(Handler{Root: root, PublicURL: "https://other.example.com", Tlog: &Tlog{Folder: folder}})
+	readers := &Access{Rules: []AccessRule{{Effect: "allow", Who: "authenticated", Right: "read", Addresses: []string{"*"}}}}
+	three := c.mustHandle(Handler{Root: root, PublicURL: "https://private.example.com", Access: readers, Tlog: &Tlog{Folder: folder}})
 	c.mustStart()
 	awaitEntry(t, one, "providers/acme/demo/1.2.0")
 	if !strings.Contains(awaitEntry(t, two, "providers/acme/demo/1.2.0"), "\n"+testOrigin+"\n") {
 		t.Error("the log has another name")
 	}
-	if one.registry.Log() != two.registry.Log() || len(c.app().Tlogs()) != 1 {
+	if one.registry.Log() != two.registry.Log() || one.registry.Log() != three.registry.Log() || len(c.app().Tlogs()) != 1 {
 		t.Error("the sites have different logs")
 	}
 }
@@ -469,6 +472,40 @@ func TestWhatIsReplacedIsWithheld(t *testing.T) {
 	}
 }
 
+// A version is not replaced by one that lies under the name of the registry, nor the other way round. No
+// option has the name.
+func TestNothingIsReplacedUnderTheNameOfTheRegistry(t *testing.T) {
+	const hosted, named = "modules/acme/dns/aws/1.0.0.tar.gz", "modules/registry.example.com/acme/dns/aws/1.0.0.tar.gz"
+	for _, test := range []struct{ rule, first, other string }{
+		{"the first one lies under no name", hosted, named},
+		{"the first one lies under the name", named, hosted},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			root := treeToLog(t)
+			files := indextest.OnDisk(t, root)
+			first, other := indextest.TarGz("main.tf", "# first"), indextest.TarGz("main.tf", "# other")
+			files.Write(test.first, first)
+			c := newConfiguration(t)
+			h := c.mustHandle(Handler{Root: root, PublicURL: "https://registry.example.com", Tlog: &Tlog{Folder: logFolder(t)}, Rescan: -1})
+			c.mustStart()
+			awaitEntry(t, h, "modules/acme/dns/aws/1.0.0")
+			files.Write(test.other, other)
+			rescan(t, h)
+			if status, list := askLog(t, h, "/v1/modules/acme/dns/aws/versions"); status != http.StatusOK || !strings.Contains(list, wire.SHA256Of([]byte(first)).ZH()) {
+				t.Errorf("with both, it is answered with %d %s", status, list)
+			}
+			files.Remove(test.first)
+			rescan(t, h)
+			if status, list := askLog(t, h, "/v1/modules/acme/dns/aws/versions"); status != http.StatusNotFound {
+				t.Errorf("without the first one, it is answered with %d %s", status, list)
+			}
+			if n := snapshot(t, h).Totals.Withheld[tree.Replaced]; n != 1 {
+				t.Errorf("%d are withheld", n)
+			}
+		})
+	}
+}
+
 // A configuration that fails to start does not have versions offered that the one withholds that
 // goes on. If another app of it fails later, they are withheld again.
 func TestAReloadThatFailsWithholdsStill(t *testing.T) {
@@ -683,7 +720,7 @@ func TestInstancesBeginOneLog(t *testing.T) {
 	for range 4 {
 		c := newConfigurationIn(t, storage)
 		h := c.mustHandle(Handler{Root: root, Tlog: &Tlog{Folder: folder, Origin: testOrigin}})
-		key, err := h.provisionTlog(caddy.NewReplacer(), h.source.tree, nil)
+		key, err := h.provisionTlog(caddy.NewReplacer(), h.source.tree, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}
