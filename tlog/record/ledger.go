@@ -60,11 +60,15 @@ func (r ledger) compare(folder address.Address, l tlog.Leaf) tlog.Comparison {
 	if log == nil {
 		return tlog.Comparison{}
 	}
-	l.Event, l.Address = tlog.Offered, addressIn(placesOf(folder, r.hostnames)[0])
+	places := placesOf(folder, r.hostnames)
+	l.Event, l.Address = tlog.Offered, addressIn(places[0])
 	c := log.Compare(l)
-	if c.Record == tlog.NotOnRecord && l.Address != folder { // entered before the hostname was the registry's own
-		l.Address = folder
-		return log.Compare(l)
+	for _, p := range places {
+		if c.Record != tlog.NotOnRecord || p.Address == l.Address {
+			break
+		}
+		l.Address = p.Address // entered before the hostname was the registry's own
+		c = log.Compare(l)
 	}
 	return c
 }

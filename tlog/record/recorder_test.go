@@ -335,7 +335,7 @@ func TestAwaitWhileTheIndexIsBusy(t *testing.T) {
 	})
 }
 
-// A version that was entered before a hostname became the registry's own counts.
+// A version that was entered before a hostname became the registry's own counts, in whatever folder it is now.
 func TestAVersionUnderAFormerHostname(t *testing.T) {
 	files, storage := indextest.New(t), tlogtest.New(t)
 	const name = "modules/registry.example.com/acme/vpc/aws/1.0.0.tar.gz"
@@ -344,14 +344,16 @@ func TestAVersionUnderAFormerHostname(t *testing.T) {
 	files.Write(name, indextest.TarGz("main.tf", "# other"))
 	other := scan(t, files)
 	record(t, Options{Open: storage.Open}, first, time.Minute)
-	l := NewLedger(storage.MustOpen(t), []svchost.Hostname{"registry.example.com"}, false)
+	l := NewLedger(storage.MustOpen(t), []svchost.Hostname{"new.example.com", "registry.example.com"}, false)
 	a := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "vpc", System: "aws"}
 	for rule, test := range map[string]struct {
 		s        *index.Snapshot
 		replaced bool
 	}{"the same bytes": {first, false}, "other bytes": {other, true}} {
-		if _, bad := l.ModuleVersion(a, test.s.Module(index.PlaceOf(a)).Version("1.0.0")); (bad != nil) != test.replaced {
-			t.Errorf("%s: %v", rule, bad)
+		for _, folder := range []address.Address{a, a.WithHostname("")} {
+			if _, bad := l.ModuleVersion(folder, test.s.Module(index.PlaceOf(a)).Version("1.0.0")); (bad != nil) != test.replaced {
+				t.Errorf("%s of %s: %v", rule, folder, bad)
+			}
 		}
 	}
 }
