@@ -388,6 +388,21 @@ func TestHostsThatLoseTheirLog(t *testing.T) {
 	}
 }
 
+// The discovery of a host does not lead to another log than the user has named before.
+func TestAnotherLogThanTheUserHasNamed(t *testing.T) {
+	const evil = "evil.example.com"
+	m := installed(t, full(t))
+	m.verify(func(o *verify.Options) { o.URLs = []string{"https://" + host + "/v1/tlog/"} })
+	m.write(vpcPackage+"/main.tf", "# evil")
+	foeAt(m, evil).Add("offered 2000-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s zh:%s", h1(m, vpcPackage), zeros)
+	m.servers[host] = discovering(`{"tlog.v1":"https://`+evil+`/v1/tlog/"}`, m.servers[host])
+	report := m.verify()
+	says(t, report, demo+" 1.2.0 unproven", vpc+" 1.0.0 unproven")
+	if alarms := report.Alarms(); len(alarms) != 1 || alarms[0].Kind != verify.Renamed {
+		t.Errorf("it has the alarms %v", alarms)
+	}
+}
+
 // A document that cannot be read does not say that there is no log.
 func TestDiscoveryThatCannotBeRead(t *testing.T) {
 	for _, document := range []string{"[]", "<html>", `{"tlog.v1":{"url":"/v1/tlog/"}}`, `{"tlog.v1":"ftp://example.com/"}`} {

@@ -100,7 +100,11 @@ func (f *Finder) places(ctx context.Context, a address.Address) (places []place,
 			case err != nil:
 				return nil, nil, err
 			case isLog:
-				places = append(places, f.place(u, a, hostnameOf(u) == a.Hostname))
+				hosted := hostnameOf(u) == a.Hostname
+				places = append(places, f.place(u, a, hosted))
+				if hosted && len(f.URLs) == 1 { // discovery must not lead to another log later
+					f.foundBy(u, u.Host)
+				}
 			default:
 				errs = append(errs, add(u, hostnameOf(u) == a.Hostname))
 			}
