@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"hash"
 	"io"
+	"os"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -16,21 +17,21 @@ import (
 // machine sets them, a program changes a file that it has mapped into its memory without them, and so
 // does a disk that fails.
 
-// maxSummed is the size in bytes up to which a package is read for the comparison while it is sent.
-// Larger ones are sent without being read, and are read afterwards, before their end is sent.
+// maxSummed is the size in bytes up to which a package on the disk is read for the comparison while it is
+// sent. Larger ones are sent without being read, and are read afterwards, before their end is sent.
 const maxSummed = 1 << 20
 
 // summed returns the content of an open file for an answer with all of it, and a function that returns
 // tree.ErrChanged if the content is not the one that was verified.
 func summed(ctx context.Context, f *index.File, opened *index.OpenFile) (content io.ReadSeeker, unchanged func() error) {
-	content = opened.ReadSeekCloser // a file of the disk is sent by the kernel
+	content = opened.ReadSeekCloser
 	sum := func() (wire.SHA256, error) {
 		if _, err := opened.Seek(0, io.SeekStart); err != nil {
 			return wire.SHA256{}, err
 		}
 		return tree.DigestFile(ctx, opened)
 	}
-	if f.Size <= maxSummed {
+	if _, sentByKernel := content.(*os.File); !sentByKernel || f.Size <= maxSummed {
 		s := summing{opened, sha256.New()}
 		content, sum = s, func() (wire.SHA256, error) { return wire.SHA256(s.hash.Sum(nil)), nil }
 	}
