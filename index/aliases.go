@@ -25,6 +25,9 @@ type (
 	// A Provider has all releases that are offered under a provider address.
 	Provider = offer.Provider
 
+	// Facts are what is known of a version of a provider or of a module.
+	Facts = offer.Facts
+
 	// A Release is a verified version of a provider.
 	Release = offer.Release
 

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -83,27 +84,36 @@ func (e *entry) listed() bool { return e.offersVersions() && !e.pending.List }
 
 func (e *entry) offersVersions() bool { return e.provider != nil || e.module != nil }
 
-// changed returns the offered versions whose bytes have changed.
-func (e *entry) changed() (list []ChangedVersion) {
-	add := func(version string, all []ChangedBytes) {
-		for _, c := range all {
-			list = append(list, ChangedVersion{Address: e.folder.Address, Version: version, ChangedBytes: c})
+// facts yields what is known of each version that is offered.
+func (e *entry) facts() iter.Seq[*Facts] {
+	return func(yield func(*Facts) bool) {
+		for _, r := range e.provider.ReleaseList() {
+			if !yield(&r.Facts) {
+				return
+			}
+		}
+		for _, v := range e.module.VersionList() {
+			if !yield(&v.Facts) {
+				return
+			}
 		}
 	}
-	for _, r := range e.provider.ReleaseList() {
-		add(r.Version, r.Changed)
-	}
-	for _, v := range e.module.VersionList() {
-		add(v.Version, v.Changed)
+}
+
+// changed returns the offered versions whose bytes have changed.
+func (e *entry) changed() (list []ChangedVersion) {
+	for f := range e.facts() {
+		for _, c := range f.Changed {
+			list = append(list, ChangedVersion{Address: e.folder.Address, Version: f.Version, ChangedBytes: c})
+		}
 	}
 	return list
 }
 
-// keysExpire returns the earliest time at which a key of the provider expires; zero if none
-// does.
+// keysExpire returns the earliest time at which a key of a version expires; zero if none does.
 func (e *entry) keysExpire() (first time.Time) {
-	for _, r := range e.provider.ReleaseList() {
-		first = earlier(first, r.Signature.KeysExpire())
+	for f := range e.facts() {
+		first = earlier(first, f.Signature.KeysExpire())
 	}
 	return first
 }

@@ -26,7 +26,7 @@ type moduleFolder struct {
 type modulePackage struct {
 	layout.ModulePackage
 	*job
-	tag *offer.Tag // of a repository; nil: it comes from none
+	offer.Evidence
 }
 
 // list finds the packages of a module, and queues the unread ones.
@@ -85,7 +85,7 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	}
 	p := &modulePackage{ModulePackage: parsed}
 	tags := offer.TagReader{Git: m.metadata.Git(), Part: m.Part, Dir: m.Dir, Report: m.Report, Records: w.records, Memo: &w.scan.memo, Now: w.scan.options.now()}
-	switch p.tag, e.Bad = tags.Read(parsed.Number.String(), w.before.module.Version(parsed.Number.String())); {
+	switch p.Tag, e.Bad = tags.Read(parsed.Number.String(), w.before.module.Version(parsed.Number.String())); {
 	case e.Bad != nil:
 		w.addUnreadable(m, e)
 		return
@@ -202,6 +202,6 @@ func (p *modulePackage) isOffered(v *ModuleVersion) bool { return v.Archive.Path
 
 // offered returns the module version of a package that has been read.
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
-	read := offer.ModulePackage{Location: p.job.Location, Record: p.Record, Part: p.part, Folder: p.module, Version: p.Number, Format: p.Format, Tag: p.tag}
+	read := offer.ModulePackage{Location: p.job.Location, Record: p.Record, Part: p.part, Folder: p.module, Version: p.Number, Format: p.Format, Evidence: p.Evidence}
 	return read.ModuleVersion(hostname)
 }

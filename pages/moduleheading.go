@@ -101,9 +101,7 @@ func (m *moduleView) chipsOf(v *index.ModuleVersion) []chip {
 }
 
 func (m *moduleView) notices() []notice {
-	useLatest := &link{"Use " + m.latest.Version, m.url(m.route.WithVersion(""))}
-	return slices.Concat(tagNotices(m.version), doubtNotices(m.version.Doubts),
-		versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), useLatest))
+	return slices.Concat(tagNotices(m.version), doubtNotices(m.version.Doubts), m.versionNotices(&m.version.Facts, &m.latest.Facts))
 }
 
 // tagNotices says that the tag of a version is no longer at the version's commit.
@@ -214,12 +212,12 @@ func (m *moduleView) sidebar() sidebar {
 		}
 	}
 	b.Facts = append(b.Facts, tag...)
-	b.Facts = append(b.Facts, m.versionFacts(m.version.Version, m.version.Published())...)
 	packed := m.version.Archive
-	b.Facts = append(b.Facts, fact{Term: "Package", Text: packed.Name, URL: m.packageURL(m.version), More: ", " + size(packed.Size)})
+	ofPackage := []fact{{Term: "Package", Text: packed.Name, URL: m.packageURL(m.version), More: ", " + size(packed.Size)}}
 	for _, h := range packageHashes(packed.SHA256.String(), m.version.FileHashes.All(), "") {
-		b.Facts = append(b.Facts, h.fact)
+		ofPackage = append(ofPackage, h.fact)
 	}
+	b.Facts = append(b.Facts, m.versionFacts(&m.version.Facts, ofPackage...)...)
 	return b
 }
 

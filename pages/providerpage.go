@@ -131,8 +131,7 @@ func (p *providerView) chipsOf(r *index.Release) []chip {
 }
 
 func (p *providerView) notices() []notice {
-	useLatest := &link{"Use " + p.latest.Version, p.url(p.route.WithVersion(""))}
-	notices := versionNotices(p.release.Version, p.latest.Version, p.release.Changed, p.release.Deprecated(), useLatest)
+	notices := p.versionNotices(&p.release.Facts, &p.latest.Facts)
 	if p.lacking != nil {
 		notices = append([]notice{*p.lacking}, notices...)
 	}
@@ -209,11 +208,7 @@ func (p *providerView) sidebar() sidebar {
 	if m := p.provider.Metadata(); m != nil {
 		b.Facts = sourceFacts(m)
 	}
-	b.Facts = append(b.Facts, p.versionFacts(p.release.Version, p.release.Published())...)
-	b.Facts = append(b.Facts,
-		fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")},
-		fact{Term: "Signed by", Text: signer(p.release.Signature)},
-	)
+	b.Facts = append(b.Facts, p.versionFacts(&p.release.Facts, fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")})...)
 	return b
 }
 
@@ -269,7 +264,7 @@ func (p *providerView) signature() signature {
 
 // signer names who signed something: the name in the user ID of the publisher's key, or the
 // ID of the key.
-func signer(s index.Signature) string {
+func signer(s *index.Signature) string {
 	switch s.By {
 	case index.NotSigned:
 		return "nobody"

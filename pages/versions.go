@@ -47,19 +47,20 @@ func lastChip(chips []chip) *chip {
 
 // versionNotices returns the notices for a version whose bytes have changed, that is
 // deprecated, or that is not the latest.
-func versionNotices(text, latest string, changed []index.ChangedBytes, deprecated *registryhcl.Notice, useLatest *link) []notice {
-	notices := changedNotices(changed)
-	if deprecated != nil {
+func (v *visit) versionNotices(f, latest *index.Facts) []notice {
+	notices := changedNotices(f.Changed)
+	if deprecated := f.Deprecated(); deprecated != nil {
 		n := notice{Tone: "warn", Title: "This version is deprecated.", Text: deprecated.Reason}
 		if deprecated.Link != "" {
 			n.Link = &link{"Read more", deprecated.Link}
 		}
 		notices = append(notices, n)
 	}
-	this, err := version.NewVersion(text)
-	newest, newestErr := version.NewVersion(latest)
+	this, err := version.NewVersion(f.Version)
+	newest, newestErr := version.NewVersion(latest.Version)
+	useLatest := &link{"Use " + latest.Version, v.url(v.route.WithVersion(""))}
 	switch {
-	case err != nil || newestErr != nil || text == latest:
+	case err != nil || newestErr != nil || f.Version == latest.Version:
 	case this.LessThan(newest):
 		notices = append(notices, notice{Title: "There is a newer version.", Link: useLatest})
 	case this.Prerelease() != "":
@@ -215,15 +216,18 @@ func summarised(v *index.ModuleVersion) summaryCache {
 	return summaryCache{v, slices.Concat(s.Inputs, s.Outputs), s.MayLackNames()}
 }
 
-// versionFacts returns what the About of a version says of its publication: when, on which record, and
-// how often it was downloaded since.
-func (v *visit) versionFacts(version string, published time.Time) []fact {
-	facts := append([]fact{{Term: "Published", Time: published}}, v.recordFacts(v.route.Address, version)...)
-	used := downloads(v.view.Usage(v.route.Address))
-	if used == nil {
-		return facts
+// versionFacts returns what the About of a version says of it: when it was published, on which record it
+// is, how often it was downloaded since, what is only said of its kind, and who signed it.
+func (v *visit) versionFacts(f *index.Facts, ofKind ...fact) []fact {
+	facts := append([]fact{{Term: "Published", Time: f.Published()}}, v.recordFacts(v.route.Address, f.Version)...)
+	if used := downloads(v.view.Usage(v.route.Address)); used != nil {
+		facts = append(facts, fact{Term: "Downloads", Text: used.summary(f.Version)}, fact{Term: "All versions", Text: used.summary("")})
 	}
-	return append(facts, fact{Term: "Downloads", Text: used.summary(version)}, fact{Term: "All versions", Text: used.summary("")})
+	facts = append(facts, ofKind...)
+	if f.Signature != nil {
+		facts = append(facts, fact{Term: "Signed by", Text: signer(f.Signature)})
+	}
+	return facts
 }
 
 // downloads are how often versions were downloaded, and under "" all; nil: that is not known.

@@ -54,7 +54,7 @@ func (o *Offers) ModuleVersion(p index.Place, version string) (*index.ModuleVers
 	if err != nil {
 		return nil, ErrNotOffered
 	}
-	return offer.NewModuleVersion(offer.ModuleParts{Hostname: originAddress(p).Hostname, Version: number, Archive: filled.File, Folder: filled.Folder}), nil
+	return offer.NewModuleVersion(originAddress(p).Hostname, number, filled.File, filled.Folder), nil
 }
 
 // ModuleFolder returns the name of the package of a version of a module, and the folder

@@ -61,35 +61,26 @@ func (s *Metadata) Sort() {
 // MergeVersions merges versions with the versions of the same address without HOSTNAME. It
 // moves versions that the merged metadata withdraws to s, and calls clash for each hosted
 // version that own has as well.
-func MergeVersions[T interface{ number() *version.Version }](own, hosted []T, s *Metadata, clash func(T)) []T {
+func MergeVersions[V versioned](own, hosted []V, s *Metadata, clash func(V)) []V {
 	known := make(map[string]bool, len(own))
 	for _, v := range own {
-		known[v.number().String()] = true
+		known[number(v).String()] = true
 	}
 	all := slices.Clone(own)
 	for _, v := range hosted {
-		if known[v.number().String()] {
+		if known[number(v).String()] {
 			clash(v)
 			continue
 		}
 		all = append(all, v)
 	}
-	all = slices.DeleteFunc(all, func(v T) bool {
-		n := s.File.WithdrawnVersion(v.number())
+	all = slices.DeleteFunc(all, func(v V) bool {
+		n := s.File.WithdrawnVersion(number(v))
 		if n != nil {
-			s.Withdraw(v.number(), n)
+			s.Withdraw(number(v), n)
 		}
 		return n != nil
 	})
 	s.Sort()
 	return all
-}
-
-// numbers returns the versions in a list.
-func numbers[T interface{ number() *version.Version }](list []T) []string {
-	texts := make([]string, len(list))
-	for i, v := range list {
-		texts[i] = v.number().String()
-	}
-	return texts
 }

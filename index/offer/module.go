@@ -2,7 +2,6 @@ package offer
 
 import (
 	"bytes"
-	"cmp"
 	"slices"
 	"time"
 
@@ -34,13 +33,7 @@ type Module struct {
 
 // A ModuleVersion is a verified version of a module. It is immutable.
 type ModuleVersion struct {
-	version *version.Version
-
-	// Hostname of its folder in the tree. Empty: it is hosted, not mirrored.
-	Hostname svchost.Hostname
-
-	// Version in the form clients request it.
-	Version string
+	Facts
 
 	// Archive is the package, named archive.tar.gz or archive.zip.
 	Archive *File
@@ -54,56 +47,22 @@ type ModuleVersion struct {
 	// URL unescaped.
 	Folder string
 
-	// Changed is not empty if the files in the package have changed since it was first
-	// offered.
-	Changed []ChangedBytes
-
 	// Doubts are the faults of the package that do not keep it from being offered.
 	Doubts archive.Doubts
 
-	// Tag of a repository from which it comes; nil if it comes from none.
-	Tag *Tag
-
-	notes      []string // for the report
-	summary    []byte   // encoded: it is rarely needed
-	deprecated *registryhcl.Notice
-	offered    int64 // when it was first offered, by a record, in nanoseconds; 0: there is none
+	summary []byte // the module's own documentation in short, encoded: it is rarely needed
 }
 
-// ModuleParts make a version of a module.
-type ModuleParts struct {
-	Hostname   svchost.Hostname
-	Version    *version.Version
-	Archive    *File
-	FileHashes wire.FileHashes
-	Folder     string
-	Changed    []ChangedBytes
-	Doubts     archive.Doubts
-	Tag        *Tag
-	Notes      []string // for the report, besides those about its doubts and changes
-	Summary    []byte   // the module's own documentation in short, encoded
-}
-
-// NewModuleVersion returns the version of these parts. It is immutable.
-func NewModuleVersion(p ModuleParts) *ModuleVersion {
-	p.Tag = p.Tag.ofPackage(p.Archive)
-	notes := slices.Concat(p.Notes, p.Doubts.All(), changedNotes(p.Changed))
-	if moved := p.Tag.Note(); moved != "" {
-		notes = append(notes, moved)
-	}
-	return &ModuleVersion{
-		version: p.Version, Version: p.Version.String(), Hostname: p.Hostname, Archive: p.Archive, FileHashes: p.FileHashes, Folder: p.Folder,
-		Changed: p.Changed, Doubts: p.Doubts, Tag: p.Tag, notes: notes, summary: p.Summary,
-	}
+// NewModuleVersion returns a version of a module of which nothing is known but its package, and
+// the folder in the package.
+func NewModuleVersion(hostname svchost.Hostname, v *version.Version, archive *File, folder string) *ModuleVersion {
+	return &ModuleVersion{Facts: Facts{version: v, Version: v.String(), Hostname: hostname, published: archive.modTime}, Archive: archive, Folder: folder}
 }
 
 // Reported returns the version of a module in the form of a report.
 func (v *ModuleVersion) Reported(a address.Address) report.Offer {
-	o := report.Offer{Kind: report.KindModule, Address: a.String(), Version: v.Version, Notes: v.notes}
-	return o.WithNotice(v.deprecated)
+	return v.reported(report.KindModule, a)
 }
-
-func (v *ModuleVersion) number() *version.Version { return v.version }
 
 // VersionList returns Versions, which a nil Module does not have.
 func (m *Module) VersionList() []*ModuleVersion {
@@ -127,25 +86,7 @@ func (m *Module) Version(v string) *ModuleVersion {
 // Latest returns the version to use if none is requested: the newest that is neither a
 // prerelease nor deprecated, else the newest that is not a prerelease, else the newest.
 func (m *Module) Latest() *ModuleVersion {
-	return latestOf(m.Versions, func(v *ModuleVersion) (*version.Version, *registryhcl.Notice) { return v.version, v.deprecated })
-}
-
-// latestOf returns the version to use of a list that is ordered, the newest first.
-func latestOf[T any](list []T, about func(T) (*version.Version, *registryhcl.Notice)) T {
-	best, stable := list[0], false
-	for _, item := range list {
-		v, deprecated := about(item)
-		if v.Prerelease() != "" {
-			continue
-		}
-		if deprecated == nil {
-			return item
-		}
-		if !stable {
-			best, stable = item, true
-		}
-	}
-	return best
+	return latestOf(m.Versions)
 }
 
 // Metadata returns the module's registry.hcl; nil if it has none.
@@ -155,17 +96,9 @@ func (m *Module) Metadata() *registryhcl.File { return m.metadata.File }
 // newest first.
 func (m *Module) Withdrawn() []WithdrawnVersion { return m.metadata.Withdrawn }
 
-// Deprecated returns the notice that deprecates the version; nil if there is none.
-func (v *ModuleVersion) Deprecated() *registryhcl.Notice { return v.deprecated }
-
 // withNotice returns the version with the notice that deprecates it, which may be nil.
 func (v *ModuleVersion) withNotice(n *registryhcl.Notice) *ModuleVersion {
-	if v.deprecated == n {
-		return v
-	}
-	other := *v
-	other.deprecated = n
-	return &other
+	return with(v, func(v *ModuleVersion) **registryhcl.Notice { return &v.deprecated }, n)
 }
 
 // MergedModule returns a module with the versions of another one, which may be nil, and
@@ -184,7 +117,7 @@ func MergedModule(a address.Address, present *Module, further []wire.ProviderVer
 			continue
 		}
 		known[v.String()] = true
-		all = append(all, &ModuleVersion{version: v, Version: v.String()})
+		all = append(all, &ModuleVersion{Facts: Facts{version: v, Version: v.String()}})
 	}
 	if len(all) == 0 {
 		return nil
@@ -203,27 +136,16 @@ func (v *ModuleVersion) Summary() moduledoc.Summary {
 	return s
 }
 
-// Published returns when the version was first offered, by the record of it, or else the time
-// of its file.
-func (v *ModuleVersion) Published() time.Time {
-	return time.Unix(0, cmp.Or(v.offered, v.Archive.modTime))
-}
-
 // WithOffered returns the version with the time when it was first offered, in nanoseconds; 0:
 // there is no record of it.
 func (v *ModuleVersion) WithOffered(at int64) *ModuleVersion {
-	if v.offered == at {
-		return v
-	}
-	other := *v
-	other.offered = at
-	return &other
+	return with(v, func(v *ModuleVersion) *int64 { return &v.offered }, at)
 }
 
 // NewModule returns a module with these versions, which must not be withdrawn. It orders
 // the versions, applies deprecations, and encodes the list.
 func NewModule(a address.Address, versions []*ModuleVersion, s Metadata) *Module {
-	address.SortNewestFirst(versions, func(v *ModuleVersion) *version.Version { return v.version })
+	address.SortNewestFirst(versions, number[*ModuleVersion])
 	m := &Module{Address: a, Versions: versions, metadata: s, byVersion: make(map[string]*ModuleVersion, len(versions))}
 	list := make([]wire.ModuleVersion, len(versions))
 	for i, v := range versions {
@@ -257,8 +179,8 @@ func (v *ModuleVersion) listed() wire.ModuleVersion {
 // OrUnchanged returns the version before, which may be nil, if v does not differ from it,
 // and otherwise v.
 func (v *ModuleVersion) OrUnchanged(before *ModuleVersion) *ModuleVersion {
-	if before == nil || v.Hostname != before.Hostname || v.Version != before.Version || v.FileHashes != before.FileHashes || v.Folder != before.Folder || !v.Tag.equal(before.Tag) ||
-		!slices.Equal(v.notes, before.notes) || !bytes.Equal(v.summary, before.summary) || !v.Archive.same(before.Archive) {
+	if before == nil || !v.Facts.equal(&before.Facts) || v.FileHashes != before.FileHashes || v.Folder != before.Folder ||
+		!bytes.Equal(v.summary, before.summary) || !v.Archive.same(before.Archive) {
 		return v
 	}
 	return before

@@ -2,6 +2,7 @@ package offer
 
 import (
 	"io/fs"
+	"slices"
 
 	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -21,7 +22,7 @@ type ModulePackage struct {
 	Folder  *archive.ModuleFolder // nil for an archive
 	Version *version.Version
 	Format  string
-	Tag     *Tag // of a repository; nil: it comes from none
+	Evidence
 }
 
 // NewWrittenModuleVersion returns the version of a module whose package has been written to the
@@ -35,19 +36,22 @@ func NewWrittenModuleVersion(hostname svchost.Hostname, v *version.Version, path
 // ModuleVersion returns the version of a module that has the package. The hostname is of its folder
 // in the tree.
 func (p *ModulePackage) ModuleVersion(hostname svchost.Hostname) *ModuleVersion {
-	parts := ModuleParts{
-		Hostname: hostname, Version: p.Version, Archive: p.file(), FileHashes: p.FileHashes,
-		Changed: ChangesIn(p.Record, p.Location, ""), Tag: p.Tag, Summary: archive.SummaryIn(p.Content),
-	}
+	v := NewModuleVersion(hostname, p.Version, p.file(), "")
+	v.FileHashes, v.Evidence, v.Changed, v.summary = p.FileHashes, p.Evidence, ChangesIn(p.Record, p.Location, ""), archive.SummaryIn(p.Content)
+	v.Tag = p.Tag.ofPackage(v.Archive)
 	if p.Folder == nil {
-		parts.Folder, parts.Doubts = archive.ModuleFolderIn(p.Content), archive.DoubtsOf(p.Digest)
-		return NewModuleVersion(parts)
+		v.Folder, v.Doubts = archive.ModuleFolderIn(p.Content), archive.DoubtsOf(p.Digest)
+	} else {
+		v.Folder, v.Doubts = p.Folder.Folder(), p.Folder.Doubts(p.Digest)
+		if leftOut := p.Folder.LeftOut(); leftOut != "" {
+			v.notes = []string{"leaves out " + leftOut}
+		}
 	}
-	parts.Folder, parts.Doubts = p.Folder.Folder(), p.Folder.Doubts(p.Digest)
-	if leftOut := p.Folder.LeftOut(); leftOut != "" {
-		parts.Notes = []string{"leaves out " + leftOut}
+	v.notes = slices.Concat(v.notes, v.Doubts.All(), changedNotes(v.Changed))
+	if moved := v.Tag.Note(); moved != "" {
+		v.notes = append(v.notes, moved)
 	}
-	return NewModuleVersion(parts)
+	return v
 }
 
 // file returns the file that clients download.

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	version "github.com/hashicorp/go-version"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
@@ -70,7 +68,7 @@ func (p *Provider) Index() *wire.Document { return p.index() }
 // Latest returns the release to use if none is requested: the newest that is neither a
 // prerelease nor deprecated, else the newest that is not a prerelease, else the newest.
 func (p *Provider) Latest() *Release {
-	return latestOf(p.Releases, func(r *Release) (*version.Version, *registryhcl.Notice) { return r.version, r.deprecated })
+	return latestOf(p.Releases)
 }
 
 // DocTitles returns the titles of the documentation of the latest release, as far as they
@@ -98,7 +96,7 @@ func (p *Provider) Withdrawn() []WithdrawnVersion { return p.metadata.Withdrawn 
 // orders the releases and applies deprecations.
 func NewProvider(a address.Address, releases []*Release, s Metadata) *Provider {
 	releases = slices.Clone(releases)
-	address.SortNewestFirst(releases, func(r *Release) *version.Version { return r.version })
+	address.SortNewestFirst(releases, number[*Release])
 	for i, r := range releases {
 		releases[i] = r.withNotice(s.File.DeprecatedVersion(r.version))
 	}

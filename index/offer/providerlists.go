@@ -116,12 +116,12 @@ func withFurther(releases []*Release, further []wire.ProviderVersion, m *registr
 			continue
 		}
 		known[f.Version] = true
-		r := &Release{version: v, Version: f.Version, protocols: f.Protocols, deprecated: m.DeprecatedVersion(v)}
+		r := &Release{Facts: Facts{version: v, Version: f.Version, Evidence: Evidence{Signature: new(Signature)}, deprecated: m.DeprecatedVersion(v)}, protocols: f.Protocols}
 		if len(r.protocols) == 0 {
 			r.protocols = wire.DefaultProtocols()
 		}
 		all = append(all, r)
 	}
-	address.SortNewestFirst(all, func(r *Release) *version.Version { return r.version })
+	address.SortNewestFirst(all, number[*Release])
 	return all
 }

@@ -1,13 +1,11 @@
 package offer
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
 
 	version "github.com/hashicorp/go-version"
-	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/report"
@@ -19,32 +17,16 @@ import (
 
 // A Release is a verified version of a provider. It is immutable.
 type Release struct {
-	version *version.Version
-
-	// Hostname of its folder in the tree. Empty: it is hosted, not mirrored.
-	Hostname svchost.Hostname
-
-	// Version in strict semantic versioning without a v.
-	Version string
+	Facts
 
 	// Packages are ordered by platform; there is at least one.
 	Packages []*Package
 
-	// Signature says whose signature of SHA256SUMS clients get.
-	Signature Signature
-
-	// Changed lists packages whose bytes have changed since they were first offered.
-	Changed []ChangedBytes
-
 	typ           string   // of its provider
 	protocols     []string // the plugin protocol versions it speaks, MAJOR.MINOR
 	checksums     *File
-	signatureFile *File // nil if it is not signed
-	published     int64 // nanoseconds
-	offered       int64 // when it was first offered, by a record, in nanoseconds; 0: there is none
-	deprecated    *registryhcl.Notice
-	docs          string   // the folder of its documentation; empty if there is none
-	notes         []string // for the report
+	signatureFile *File  // nil if it is not signed
+	docs          string // the folder of its documentation; empty if there is none
 
 	// It is used again if neither its files nor its keys have changed.
 	state    wire.SHA256 // of its files and keys when it was verified
@@ -94,8 +76,11 @@ type Document struct {
 // NewRelease returns the release of these parts. It is immutable.
 func NewRelease(p ReleaseParts) *Release {
 	r := &Release{
-		version: p.Version, typ: p.Address.Name, Version: p.Version.String(), Hostname: p.Address.Hostname, Changed: p.Changed,
-		Packages: make([]*Package, len(p.Packages)), protocols: p.Protocols, published: p.Published, docs: p.Docs,
+		Facts: Facts{
+			version: p.Version, Version: p.Version.String(), Hostname: p.Address.Hostname,
+			Evidence: Evidence{Signature: new(Signature)}, Changed: p.Changed, published: p.Published,
+		},
+		typ: p.Address.Name, Packages: make([]*Package, len(p.Packages)), protocols: p.Protocols, docs: p.Docs,
 		state: p.State, encoded: new(encodedRelease),
 	}
 	if !p.Verified.IsZero() {
@@ -105,7 +90,7 @@ func NewRelease(p ReleaseParts) *Release {
 		p.Packages[i].release, r.Packages[i] = r, &p.Packages[i]
 	}
 	if p.Signature.Content != nil {
-		r.Signature = Signature{ByPublisher, p.KeyID, p.Keys}
+		r.Signature = &Signature{ByPublisher, p.KeyID, p.Keys}
 		r.checksums = NewDocumentFile(p.Checksums.Name, r.Version, p.Checksums.Content)
 		r.signatureFile = NewDocumentFile(p.Signature.Name, r.Version, p.Signature.Content)
 	} else {
@@ -138,14 +123,12 @@ func (r *Release) Verified() time.Time {
 
 // Reported returns the release of the provider at that address in the form of a report.
 func (r *Release) Reported(a address.Address) report.Offer {
-	o := report.Offer{
-		Kind: report.KindProvider, Address: a.String(), Version: r.Version, Signature: r.Signature.String(),
-		Notes: r.notes, Platforms: make([]string, len(r.Packages)),
-	}
+	o := r.reported(report.KindProvider, a)
+	o.Platforms = make([]string, len(r.Packages))
 	for i, p := range r.Packages {
 		o.Platforms[i] = p.File.Platform
 	}
-	return o.WithNotice(r.deprecated)
+	return o
 }
 
 // Docs returns the folder of its documentation; empty if there is none.
@@ -169,51 +152,27 @@ func (r *Release) sign(typ string, checksums []byte, signer Signer) {
 		return
 	}
 	v := NewSignedChecksums(typ, r.Version, checksums, signer)
-	r.Signature = Signature{ByRegistry, v.Key.ID, []signing.PublicKey{v.Key}}
+	r.Signature = &Signature{ByRegistry, v.Key.ID, []signing.PublicKey{v.Key}}
 	r.checksums, r.signatureFile = v.Checksums, v.Signature
 }
 
-func (r *Release) number() *version.Version { return r.version }
-
-// Deprecated returns the notice that deprecates the release; nil if there is none.
-func (r *Release) Deprecated() *registryhcl.Notice { return r.deprecated }
-
 // withNotice returns the release with the notice that deprecates it, which may be nil.
 func (r *Release) withNotice(n *registryhcl.Notice) *Release {
-	if r.deprecated == n {
-		return r
-	}
-	other := *r
-	other.deprecated = n
-	return &other
+	return with(r, func(r *Release) **registryhcl.Notice { return &r.deprecated }, n)
 }
 
 // WithDocs returns the release with that folder of documentation.
 func (r *Release) WithDocs(dir string) *Release {
-	if r.docs == dir {
-		return r
-	}
-	other := *r
-	other.docs = dir
-	return &other
+	return with(r, func(r *Release) *string { return &r.docs }, dir)
 }
 
 // Protocols returns the plugin protocol versions of the provider, such as "6.0".
 func (r *Release) Protocols() []string { return r.protocols }
 
-// Published returns when the release was first offered, by the record of it, or else the time
-// of its newest file.
-func (r *Release) Published() time.Time { return time.Unix(0, cmp.Or(r.offered, r.published)) }
-
 // WithOffered returns the release with the time when it was first offered, in nanoseconds; 0:
 // there is no record of it.
 func (r *Release) WithOffered(at int64) *Release {
-	if r.offered == at {
-		return r
-	}
-	other := *r
-	other.offered = at
-	return &other
+	return with(r, func(r *Release) *int64 { return &r.offered }, at)
 }
 
 // WithPackages returns the release with these of its packages only, at least one.

@@ -7,7 +7,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// A Signature says who signed the SHA256SUMS of a release that clients get. The zero value
+// A Signature says who signed a version that clients get: of a release, its SHA256SUMS. The zero value
 // means that the release is not signed: only the mirror offers it.
 type Signature struct {
 	By    SignedBy
@@ -26,19 +26,21 @@ const (
 )
 
 // String returns the signature in the form of a report: "publisher KEYID", "registry KEYID"
-// or "none".
-func (s Signature) String() string {
-	switch s.By {
-	case ByPublisher:
+// or "none". A nil Signature has no text.
+func (s *Signature) String() string {
+	switch {
+	case s == nil:
+		return ""
+	case s.By == ByPublisher:
 		return "publisher " + s.KeyID
-	case ByRegistry:
+	case s.By == ByRegistry:
 		return "registry " + s.KeyID
 	}
 	return "none"
 }
 
 // Key returns the key that signed, or nil if only its ID is known.
-func (s Signature) Key() *signing.PublicKey {
+func (s *Signature) Key() *signing.PublicKey {
 	i := slices.IndexFunc(s.Keys, func(k signing.PublicKey) bool { return k.ID == s.KeyID })
 	if i < 0 {
 		return nil
@@ -47,8 +49,11 @@ func (s Signature) Key() *signing.PublicKey {
 }
 
 // KeysExpire returns the earliest time at which one of the keys expires; zero if none does. Of
-// several copies of a key, the first one counts.
-func (s Signature) KeysExpire() (first time.Time) {
+// several copies of a key, the first one counts. A nil Signature has no keys.
+func (s *Signature) KeysExpire() (first time.Time) {
+	if s == nil {
+		return first
+	}
 	for i, k := range s.Keys {
 		copied := slices.ContainsFunc(s.Keys[:i], func(other signing.PublicKey) bool { return other.ID == k.ID })
 		if !copied && !k.Expires.IsZero() && (first.IsZero() || k.Expires.Before(first)) {

@@ -46,7 +46,10 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 		}
 	}
 	add := func(a address.Address, releases []*index.Release, versions []*index.ModuleVersion) {
-		add := func(l tlog.Leaf, f *index.File, packages int) {
+		add := func(l tlog.Leaf, of offer.Evidence, f *index.File, packages int) {
+			if l.Key = of.Key(); of.Tag != nil {
+				l.Commit = of.Tag.Commit
+			}
 			if since := f.UnchangedSince(); !since.IsZero() {
 				if changes == nil {
 					changes = make(map[packed]time.Time)
@@ -59,18 +62,12 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 			leaves = append(leaves, l)
 		}
 		for _, r := range releases {
-			key := ""
-			if r.Signature.By == offer.ByPublisher {
-				key = r.Signature.KeyID
-			}
 			for i, k := range r.Packages {
-				l := ofPackage(r.Version, k)
-				l.Key = key
-				add(l, k.File, i)
+				add(ofPackage(r.Version, k), r.Evidence, k.File, i)
 			}
 		}
 		for _, v := range versions {
-			add(ofModule(v), v.Archive, 0)
+			add(ofModule(v), v.Evidence, v.Archive, 0)
 		}
 	}
 	for _, p := range places {
@@ -94,11 +91,7 @@ func ofPackage(version string, k *index.Package) tlog.Leaf {
 }
 
 func ofModule(v *index.ModuleVersion) tlog.Leaf {
-	l := tlog.Leaf{Version: v.Version, Hashes: v.Hashes(), Pack: packOf(v.Archive)}
-	if v.Tag != nil {
-		l.Commit = v.Tag.Commit
-	}
-	return l
+	return tlog.Leaf{Version: v.Version, Hashes: v.Hashes(), Pack: packOf(v.Archive)}
 }
 
 func packOf(f *index.File) int {
