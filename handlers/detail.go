@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/content"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
@@ -50,15 +51,11 @@ func (g *Registry) detailListing(r *request) (listingID, access.Subject, error) 
 }
 
 func (g *Registry) moduleDetail(r *request, m *index.Module, v *index.ModuleVersion, p *moduledoc.Package, l *listing) *wire.ModuleDetail {
-	said := cmp.Or(m.Metadata(), new(registryhcl.File))
 	d := &wire.ModuleDetail{
-		ListedModule: wire.ListedModule{
-			Namespace: m.Address.Namespace, Name: m.Address.Name, System: m.Address.System, Version: v.Version,
-			Owner: said.Owner, Source: said.Source, Description: cmp.Or(said.Description, v.Summary().Description),
-			Published: published(r.snapshot, v.Published()), Downloads: g.Usage.Downloads(r.target.resource().Address),
-		},
-		Root: modulePart(&p.Root, m.Address.Name), Versions: m.Numbers(),
+		Listed: g.described(r, m.Address, m.Metadata(), &v.Facts),
+		Root:   modulePart(&p.Root, m.Address.Name), Versions: m.Numbers(),
 	}
+	d.Description = cmp.Or(d.Description, v.Summary().Description)
 	for i := range p.Submodules {
 		d.Submodules = append(d.Submodules, modulePart(&p.Submodules[i], ""))
 	}
@@ -132,20 +129,23 @@ func (g *Registry) answerProviderDetail(w http.ResponseWriter, r *request) error
 		if err != nil {
 			return nil, err
 		}
-		d := providerDetail(r.snapshot, p, release, docs)
-		d.Downloads = g.Usage.Downloads(r.target.resource().Address)
-		return wire.EncodeProviderDetail(d), nil
+		return wire.EncodeProviderDetail(g.providerDetail(r, p, release, docs)), nil
 	})
 }
 
-// providerDetail describes a release and its documentation, which may be nil.
-func providerDetail(s *index.Snapshot, p *index.Provider, release *index.Release, docs *content.Docs) *wire.ProviderDetail {
-	said := cmp.Or(p.Metadata(), new(registryhcl.File))
-	d := &wire.ProviderDetail{ListedProvider: wire.ListedProvider{
-		Namespace: p.Address.Namespace, Type: p.Address.Name, Version: release.Version,
+// described describes a version, with what the registry.hcl of its address says, which may be nil.
+func (g *Registry) described(r *request, a address.Address, said *registryhcl.File, f *index.Facts) wire.Listed {
+	said = cmp.Or(said, new(registryhcl.File))
+	return wire.Listed{
+		Namespace: a.Namespace, Name: a.Name, System: a.System, Version: f.Version,
 		Owner: said.Owner, Description: said.Description, Source: said.Source,
-		Published: published(s, release.Published()),
-	}, Versions: p.Numbers()}
+		Published: published(r.snapshot, f.Published()), Downloads: g.Usage.Downloads(r.target.resource().Address),
+	}
+}
+
+// providerDetail describes a release and its documentation, which may be nil.
+func (g *Registry) providerDetail(r *request, p *index.Provider, release *index.Release, docs *content.Docs) *wire.ProviderDetail {
+	d := &wire.ProviderDetail{Listed: g.described(r, p.Address, p.Metadata(), &release.Facts), Versions: p.Numbers()}
 	slices.Reverse(d.Versions)
 	if docs == nil {
 		return d

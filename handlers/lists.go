@@ -35,22 +35,7 @@ func (g *Registry) resolveModuleList(r *request, s []string) (answerer, error) {
 }
 
 func (g *Registry) answerModuleList(w http.ResponseWriter, r *request) error {
-	return g.writeList(w, r, func(l *listing) (*wire.Document, error) {
-		page, meta, err := r.list.page(r.Context(), &l.modules)
-		if err != nil {
-			return nil, err
-		}
-		modules := make([]wire.ListedModule, len(page))
-		for i, e := range page {
-			a := e.Address
-			modules[i] = wire.ListedModule{
-				Namespace: a.Namespace, Name: a.Name, System: a.System, Version: e.Version,
-				Owner: e.Owner, Description: e.Description, Source: e.Source,
-				Published: published(r.snapshot, e.Published), Downloads: (&View{g, r}).Downloads(e.Address),
-			}
-		}
-		return wire.EncodeModuleList(meta, modules), nil
-	})
+	return g.answerList(w, r, func(l *listing) *listed { return &l.modules }, wire.EncodeModuleList)
 }
 
 // resolveProviderList resolves a request for a list of providers, each with its
@@ -73,19 +58,24 @@ func (g *Registry) resolveProviderList(r *request, segment string) (answerer, er
 }
 
 func (g *Registry) answerProviderList(w http.ResponseWriter, r *request) error {
+	return g.answerList(w, r, func(l *listing) *listed { return &l.providers }, wire.EncodeProviderList)
+}
+
+// answerList answers with a page of a list.
+func (g *Registry) answerList(w http.ResponseWriter, r *request, of func(*listing) *listed, encode func(wire.Page, []wire.Listed) *wire.Document) error {
 	return g.writeList(w, r, func(l *listing) (*wire.Document, error) {
-		page, meta, err := r.list.page(r.Context(), &l.providers)
+		page, meta, err := r.list.page(r.Context(), of(l))
 		if err != nil {
 			return nil, err
 		}
-		providers := make([]wire.ListedProvider, len(page))
+		list := make([]wire.Listed, len(page))
 		for i, e := range page {
-			providers[i] = wire.ListedProvider{
-				Namespace: e.Address.Namespace, Type: e.Address.Name, Version: e.Version,
+			list[i] = wire.Listed{
+				Namespace: e.Address.Namespace, Name: e.Address.Name, System: e.Address.System, Version: e.Version,
 				Owner: e.Owner, Description: e.Description, Source: e.Source,
 				Published: published(r.snapshot, e.Published), Downloads: (&View{g, r}).Downloads(e.Address),
 			}
 		}
-		return wire.EncodeProviderList(meta, providers), nil
+		return encode(meta, list), nil
 	})
 }

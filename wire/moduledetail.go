@@ -2,7 +2,7 @@ package wire
 
 // A ModuleDetail is the API's description of a version of a module.
 type ModuleDetail struct {
-	ListedModule
+	Listed
 
 	// Root is the module itself. Submodules and Examples are other modules in its
 	// package.
@@ -95,5 +95,5 @@ func EncodeModuleDetail(d *ModuleDetail) *Document {
 		Providers   []string     `json:"providers"`
 		Versions    []string     `json:"versions"`
 		Deprecation *Deprecation `json:"deprecation"`
-	}{d.head(), d.Root.written(), writtenParts(d.Submodules), writtenParts(d.Examples), emptied(d.Systems), emptied(d.Versions), d.Deprecation})
+	}{d.moduleHead(), d.Root.written(), writtenParts(d.Submodules), writtenParts(d.Examples), emptied(d.Systems), emptied(d.Versions), d.Deprecation})
 }

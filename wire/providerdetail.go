@@ -2,7 +2,7 @@ package wire
 
 // A ProviderDetail is the API's description of a version of a provider.
 type ProviderDetail struct {
-	ListedProvider
+	Listed
 
 	// Versions, oldest first (checklist 116).
 	Versions []string
@@ -29,5 +29,5 @@ func EncodeProviderDetail(d *ProviderDetail) *Document {
 		providerHead
 		Versions []string      `json:"versions"`
 		Docs     []ProviderDoc `json:"docs"`
-	}{d.head(), emptied(d.Versions), emptied(d.Docs)})
+	}{d.providerHead(), emptied(d.Versions), emptied(d.Docs)})
 }
