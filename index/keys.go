@@ -18,6 +18,14 @@ func (s *scan) lastKeys() *keys.Folder {
 	return s.last.keys
 }
 
+// keysFor returns the keys that verify the versions of an address; nil if none count.
+func keysFor(a address.Address, k *keys.Folder) *keys.File {
+	if !areSigned(a) {
+		return nil
+	}
+	return k.For(keys.NamespaceOf(a))
+}
+
 // readKeys reads the keys of all namespaces.
 func (s *scan) readKeys() *keys.Folder {
 	w := s.newWalker(nil)
@@ -32,7 +40,7 @@ func (s *scan) recallKeys(k *keys.Folder, way []*wayWalk) *keys.Folder {
 	var needed []keys.Namespace
 	seen := make(map[keys.Namespace]bool)
 	need := func(a address.Address) {
-		if n := keys.NamespaceOf(a); keys.CountFor(a) && !seen[n] && !k.For(n).IsFile() {
+		if n := keys.NamespaceOf(a); areSigned(a) && !seen[n] && !k.For(n).IsFile() {
 			seen[n], needed = true, append(needed, n)
 		}
 	}
@@ -100,7 +108,7 @@ func (s *scan) verifiedReleases(l *listing, k *keys.Folder) (all []verifiedRelea
 	if s.copies.Store == nil || !isProvider || l.entry != nil {
 		return nil
 	}
-	n, file := keys.NamespaceOf(p.Address), k.ForAddress(p.Address)
+	n, file := keys.NamespaceOf(p.Address), keysFor(p.Address, k)
 	if !file.IsFile() || !file.Verifies() {
 		return nil
 	}

@@ -151,7 +151,7 @@ func (s *scan) entry(l *listing, k *keys.Folder) *entry {
 	w, f := l.walker, *l.folder()
 	f.Part = tree.Part{} // an entry may outlast it
 	e := &entry{folder: f, walked: w.report, failed: w.failed, faulty: w.faulty, young: w.young}
-	e.empty, e.keys = l.isEmpty(), k.ForAddress(f.Address)
+	e.empty, e.keys = l.isEmpty(), keysFor(f.Address, k)
 	if e.offered = l.found.offer(s, e.keys, w.before); !s.once {
 		e.titles = l.titlesFor(s, e.provider)
 		e.provider = titled(e.provider, e.titles)
@@ -215,7 +215,7 @@ func (w *walker) reuse(e *entry, part tree.Part, k *keys.Folder) bool {
 		return false
 	}
 	outdated := !e.since.IsZero() && (s.now.Sub(e.since) >= verifiedFor || s.now.Before(e.since))
-	if outdated || !e.keys.Same(k.ForAddress(e.folder.Address)) || !w.areUnchanged(e.state.listed, part) {
+	if outdated || !e.keys.Same(keysFor(e.folder.Address, k)) || !w.areUnchanged(e.state.listed, part) {
 		return false
 	}
 	w.recalled = e.state.archives

@@ -29,6 +29,9 @@ type modulePackage struct {
 	offer.Evidence
 }
 
+// areSigned reports whether publishers sign the versions of an address. Modules are not signed.
+func areSigned(a address.Address) bool { return !a.IsModule() }
+
 // list finds the packages of a module, and queues the unread ones.
 func (m *moduleFolder) list(w *walker) (bad *tree.Finding) {
 	entries, unreadable, bad := w.List(m.Part, m.Dir, m.Report)

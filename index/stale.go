@@ -88,7 +88,7 @@ func (v *wayWalk) mayHaveChanged(f layout.Folder) bool {
 func (v *wayWalk) addOfKeys(k *keys.Folder) {
 	for _, g := range v.scan.last.groups.All() {
 		for _, e := range g.entries {
-			if f := e.folder.Folder; f.IsModule() == v.root.IsModule() && !e.keys.Same(k.ForAddress(f.Address)) {
+			if f := e.folder.Folder; f.IsModule() == v.root.IsModule() && !e.keys.Same(keysFor(f.Address, k)) {
 				f.Part = v.root.Part
 				v.found = append(v.found, f)
 			}

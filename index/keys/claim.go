@@ -12,9 +12,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// CountFor reports whether the keys of its namespace count for an address. Modules are not signed.
-func CountFor(a address.Address) bool { return !a.IsModule() }
-
 // A Claim has the documents by which a publisher signs a release.
 type Claim struct {
 	Address   address.Address

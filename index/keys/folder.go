@@ -55,14 +55,6 @@ func (k *Folder) For(n Namespace) *File {
 	return k.files[n]
 }
 
-// ForAddress returns the keys that verify the versions of an address; nil if none count.
-func (k *Folder) ForAddress(a address.Address) *File {
-	if !CountFor(a) {
-		return nil
-	}
-	return k.For(NamespaceOf(a))
-}
-
 // listed reports whether the folder of a hostname has been listed, by this scan or an
 // earlier one.
 func (k *Folder) listed(hostname svchost.Hostname) bool {
