@@ -82,20 +82,6 @@ func ParseReleaseFile(a address.Address, version, name string) (File, error) {
 	return f, nil
 }
 
-// ParseModuleFile returns the package of a module with a name. It leaves out a leading
-// v of the version, which a tree allows, too. Its error is a Refusal.
-func ParseModuleFile(a address.Address, name string) (File, error) {
-	text, _, rank, ok := address.ParseModuleFile(name)
-	if !ok {
-		return File{}, refused("%.200q is not the package of a module: send %s", name, address.ModuleFileNames("VERSION"))
-	}
-	v, err := address.ParseModuleVersion(text)
-	if err != nil {
-		return File{}, refused("%v", err)
-	}
-	return File{Address: a.WithHostname(""), Version: v.String(), Name: v.String() + address.ModuleFormats[rank].Suffix, Kind: Module}, nil
-}
-
 // withoutBuild returns a version without its build metadata. To clients, versions that
 // differ only in build metadata are the same.
 func withoutBuild(version string) string {

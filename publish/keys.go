@@ -7,6 +7,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/keys"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -18,12 +19,12 @@ type namespaceKeys struct {
 	required bool             // a release needs the signature of its publisher
 }
 
-// keys returns the keys that the index uses for the folder of the release. If that has none, the
+// keys returns the keys that the index uses for the folder of an address. If its namespace has none, the
 // keys under another name of the registry count. If keys are missing or unreadable, nothing is
 // published: the error is a *Refusal, or a tree.ErrNotWritable. It is ErrUnavailable if another
 // folder has taken the place of the keys.
-func (p *Publisher) keys(ctx context.Context, files tree.Tree, present *presentRelease) (namespaceKeys, error) {
-	k, err := p.readKeys(ctx, files, present)
+func (p *Publisher) keys(ctx context.Context, files tree.Tree, a address.Address) (namespaceKeys, error) {
+	k, err := p.readKeys(ctx, files, a)
 	var missing *Refusal
 	if (err == nil || errors.As(err, &missing)) && !files.Keys.Same() {
 		return k, p.unavailable("reading the keys", tree.ErrReplaced)
@@ -31,8 +32,8 @@ func (p *Publisher) keys(ctx context.Context, files tree.Tree, present *presentR
 	return k, err
 }
 
-func (p *Publisher) readKeys(ctx context.Context, files tree.Tree, present *presentRelease) (k namespaceKeys, err error) {
-	first, namespace := present.address.Hostname, present.address.Namespace
+func (p *Publisher) readKeys(ctx context.Context, files tree.Tree, a address.Address) (k namespaceKeys, err error) {
+	first, namespace := a.Hostname, a.Namespace
 	others := slices.DeleteFunc(p.hostnames(), func(h svchost.Hostname) bool { return h == first })
 	for _, hostname := range append([]svchost.Hostname{first}, others...) {
 		part, name, err := keys.Locate(files, hostname, namespace)

@@ -18,6 +18,20 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
+// ParseModuleFile returns the package of a module with a name. It leaves out a leading
+// v of the version, which a tree allows, too. Its error is a Refusal.
+func ParseModuleFile(a address.Address, name string) (File, error) {
+	text, _, rank, ok := address.ParseModuleFile(name)
+	if !ok {
+		return File{}, refused("%.200q is not the package of a module: send %s", name, address.ModuleFileNames("VERSION"))
+	}
+	v, err := address.ParseModuleVersion(text)
+	if err != nil {
+		return File{}, refused("%v", err)
+	}
+	return File{Address: a.WithHostname(""), Version: v.String(), Name: v.String() + address.ModuleFormats[rank].Suffix, Kind: Module}, nil
+}
+
 // putModule publishes the package of a module. This one file is the whole version.
 func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Upload) (Result, error) {
 	present, err := p.presentModule(files, f)

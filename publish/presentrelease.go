@@ -142,7 +142,7 @@ func (p *Publisher) compareWithPresent(ctx context.Context, files tree.Tree, pre
 	if err := checkSignature(f, content); err != nil {
 		return Result{}, err
 	}
-	keys, err := p.keys(ctx, files, present)
+	keys, err := p.keys(ctx, files, present.address)
 	if err != nil {
 		return Result{}, err
 	}

@@ -189,12 +189,12 @@ func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 		return Result{}, err
 	}
 	put := p.putReleaseFile
-	switch f.Kind {
-	case Metadata:
+	switch {
+	case f.Kind == Metadata:
 		return p.putMetadata(ctx, files, f, u)
-	case Docs:
+	case f.Kind == Docs:
 		return p.putDocs(ctx, files, f, u)
-	case Module:
+	case f.Address.IsModule():
 		put = p.putModule
 	}
 	result, err := put(ctx, files, f, u)
@@ -349,9 +349,9 @@ func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem
 func (p *Publisher) offered(s *index.Snapshot, f File, sum string) bool {
 	return s != nil && slices.ContainsFunc(p.hostnames(), func(hostname svchost.Hostname) bool {
 		a := f.Address.WithHostname(hostname)
-		if f.Kind == Module {
+		if f.Address.IsModule() {
 			v := s.Module(index.PlaceOf(a)).Version(f.Version)
-			return v != nil && v.Archive.SHA256.String() == sum
+			return v != nil && (f.Kind != Module || v.Archive.SHA256.String() == sum)
 		}
 		r := s.Provider(index.PlaceOf(a)).Release(f.Version)
 		return r != nil && (f.Kind != Package || r.Package(f.Platform.OS, f.Platform.Arch) != nil)

@@ -163,7 +163,7 @@ func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage,
 		result, err = p.compareWithPresent(ctx, files, present, f, content, sum)
 		return false, result, err
 	}
-	keys, err := p.keys(ctx, files, present)
+	keys, err := p.keys(ctx, files, present.address)
 	if err != nil {
 		return false, Result{}, err
 	}
@@ -381,7 +381,7 @@ func (p *Publisher) read(ctx context.Context, files tree.Tree, s stage, present 
 
 // settleSignature chooses the signature of a release by the keys of its namespace.
 func (p *Publisher) settleSignature(ctx context.Context, files tree.Tree, c *staged, present *presentRelease) error {
-	keys, err := p.keys(ctx, files, present)
+	keys, err := p.keys(ctx, files, present.address)
 	if err != nil {
 		return err
 	}
