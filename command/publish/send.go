@@ -114,14 +114,14 @@ func (s *sender) sendAll(ctx context.Context, releases []release) []outcome {
 // inParallel calls do with every number below n.
 func (s *sender) inParallel(n int, do func(int)) { cli.InParallel(s.run.parallel, n, do) }
 
-// stageOfSending orders the files of a release: files of the same stage are sent at once,
+// stageOfSending orders the files of a version: files of the same stage are sent at once,
 // after the files of earlier stages.
 func stageOfSending(k publish.Kind) int {
 	switch k {
 	case publish.Checksums:
 		return 0 // it decides which bytes count
-	case publish.Package:
-		return 2 // the last of them completes the release, with its documentation
+	case publish.Package, publish.Module:
+		return 2 // the last of them completes the version, with all that was sent before
 	}
 	return 1
 }

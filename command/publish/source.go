@@ -10,8 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -22,6 +25,108 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
+
+// A source says what to publish.
+type source struct {
+	folder  string
+	version string      // empty: the version of the only release in the folder
+	docs    string      // a folder; empty: none
+	git     *gitOptions // nil: it is the folder
+}
+
+// addSourceFlags adds the flags that say what to publish.
+func addSourceFlags(cmd *cobra.Command) {
+	cmd.Flags().String("version", "", "The `version` of a module; of a provider, if the folder has several")
+	cmd.Flags().String("docs", "", "The `folder` with the documentation of a provider")
+	cmd.Flags().String("from-git", "", "A git `repository`, by its folder or URL, whose tags are versions of a module")
+	cmd.Flags().String("tag-pattern", defaultTagPattern, "The `pattern` that these tags have")
+	cmd.Flags().String("path", "", "The `folder` of the module in the repository (default: its root)")
+	cmd.Flags().String("tag", "", "The `tag` to publish")
+	cmd.Flags().Bool("all-tags", false, "Publish all tags that match the pattern")
+}
+
+// sourceFlags reads the flags and arguments that say what to publish at an address.
+func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s source, err error) {
+	if fl.Changed("from-git") {
+		s.git = &gitOptions{
+			repository: fl.String("from-git"), path: fl.String("path"), pattern: fl.String("tag-pattern"),
+			tag: fl.String("tag"), all: fl.Bool("all-tags"),
+		}
+	}
+	if err := refuseFlags(fl, a.IsModule(), s.git != nil); err != nil {
+		return s, err
+	}
+	if err := checkNamePlaces(a, s.git); err != nil {
+		return s, err
+	}
+	if s.git != nil {
+		if err := s.git.check(); err != nil {
+			return s, err
+		}
+	}
+	if err := checkWait(fl, args, s.git != nil); err != nil {
+		return s, err
+	}
+	switch {
+	case s.git != nil && len(args) > 0:
+		return s, fmt.Errorf("unexpected argument %q: with --from-git the folder of the module is given by --path", args[0])
+	case s.git != nil:
+		return s, nil
+	case (len(args) != 1 || args[0] == "") && a.IsModule(): // empty: an input of a CI job that was not given
+		return s, errors.New("give one folder, that of the module")
+	case len(args) != 1 || args[0] == "":
+		return s, errors.New("give one folder: GoReleaser's dist, or one with the files of a release")
+	}
+	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+		return s, fmt.Errorf("%s is not a folder", cli.Printable(args[0]))
+	}
+	s.folder, s.docs = args[0], fl.String("docs")
+	switch text := fl.String("version"); {
+	case text == "" && a.IsModule():
+		return s, errors.New("--version is required for a module: give it as in 1.2.0")
+	case text == "":
+		return s, nil
+	default:
+		v, err := address.ParseModuleVersion(text)
+		if err != nil {
+			return s, fmt.Errorf("--version: %w", err)
+		}
+		s.version = v.String()
+	}
+	return s, nil
+}
+
+// checkWait refuses an argument that was meant as the value of --wait.
+func checkWait(fl caddycmd.Flags, args []string, fromGit bool) error {
+	if !cli.WithoutValue(fl, "wait") || len(args) == 1 && !fromGit {
+		return nil
+	}
+	for _, arg := range args {
+		if _, err := time.ParseDuration(arg); err == nil {
+			return fmt.Errorf("--wait: write --wait=%s, with an equals sign", arg)
+		}
+	}
+	return nil
+}
+
+// refuseFlags refuses flags that do not apply.
+func refuseFlags(fl caddycmd.Flags, isModule, fromGit bool) error {
+	for _, group := range []struct {
+		refused bool
+		why     string
+		flags   []string
+	}{
+		{isModule, "is for providers, and --to names a module", []string{"docs", "drop-staged"}},
+		{!isModule, "is for modules, and --to names a provider", []string{"from-git"}},
+		{!fromGit, "belongs to --from-git", []string{"tag-pattern", "path", "tag", "all-tags"}},
+		{fromGit, "does not go with --from-git, which takes it from the tag", []string{"version"}},
+	} {
+		if at := slices.IndexFunc(group.flags, fl.Changed); group.refused && at >= 0 {
+			return fmt.Errorf("--%s %s", group.flags[at], group.why)
+		}
+	}
+	return nil
+}
 
 // A batch has the releases that a run publishes.
 type batch struct {
