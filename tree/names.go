@@ -75,6 +75,18 @@ func VersionOfSource(name string) (version string, ok bool) {
 	return v.String(), true
 }
 
+// DocumentNames returns the names of the documents that may lie beside the packages of a version, and are of no
+// use without them. The record of the source of a module's version is not one: by it, a changed version is
+// noticed when it is fetched again.
+func DocumentNames(a address.Address, version string) []string {
+	if a.IsModule() {
+		return nil
+	}
+	return []string{
+		address.SignatureName(a.Name, version), address.ChecksumsName(a.Name, version), address.ManifestName(a.Name, version), AnnouncedName(version),
+	}
+}
+
 // IsOriginName reports whether pull-through keeps what it knows of an origin in a file of
 // that name.
 func IsOriginName(name string) bool {

@@ -132,7 +132,11 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	}
 	result.parts = append(result.parts, providers)
 	if withModules {
-		modules := &pruning{treeReleases: moduleVersionsOf(files.Modules, snapshot), noun: "module version", from: directories.Paths()[2]}
+		versions, err := moduleVersionsOf(files.Modules, snapshot)
+		if err != nil {
+			return err
+		}
+		modules := &pruning{treeReleases: versions, noun: "module version", from: directories.Paths()[2]}
 		needed, err := neededModules(cmd.Context(), configurations, snapshot, options.Own)
 		switch {
 		case err == nil && unused != nil:
@@ -191,56 +195,51 @@ func releasesOf(in tree.Part, s *index.Snapshot) (*treeReleases, error) {
 	t := newTreeReleases(in)
 	for p := range s.Providers() {
 		for _, r := range p.Releases {
-			stored, err := t.filesOf(p.Address, r)
-			if err != nil {
+			var packages []*index.File
+			for _, k := range r.Packages {
+				packages = append(packages, k.File)
+			}
+			if err := t.add(p.Address, r.Version, packages...); err != nil {
 				return nil, err
 			}
-			t.all = append(t.all, stored)
 		}
 	}
 	return t, nil
 }
 
-// moduleVersionsOf leaves out the hidden record of the source of a module. By this record, a
-// changed version is noticed when it is fetched again.
-func moduleVersionsOf(in tree.Part, s *index.Snapshot) *treeReleases {
+func moduleVersionsOf(in tree.Part, s *index.Snapshot) (*treeReleases, error) {
 	t := newTreeReleases(in)
 	for m := range s.Modules() {
 		for _, v := range m.Versions {
-			t.all = append(t.all, pull.StoredRelease{Address: m.Address, Version: v.Version, Files: []string{t.notePackage(v.Archive)}})
+			if err := t.add(m.Address, v.Version, v.Archive); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return t
+	return t, nil
 }
 
-// notePackage returns the path of a package.
-func (t *treeReleases) notePackage(f *index.File) string {
-	t.sizes[f.Path()], t.unpacked[f.Path()] = f.Size, f.IsFolder()
-	return f.Path()
-}
-
-// filesOf lists the files of a release: its packages, then its documents.
-func (t *treeReleases) filesOf(a address.Address, r *index.Release) (pull.StoredRelease, error) {
-	stored := pull.StoredRelease{Address: a, Version: r.Version}
-	for _, p := range r.Packages {
-		stored.Files = append(stored.Files, t.notePackage(p.File))
+// add adds a version with its files: its packages, then its documents.
+func (t *treeReleases) add(a address.Address, version string, packages ...*index.File) error {
+	stored := pull.StoredRelease{Address: a, Version: version}
+	for _, f := range packages {
+		t.sizes[f.Path()], t.unpacked[f.Path()] = f.Size, f.IsFolder()
+		stored.Files = append(stored.Files, f.Path())
 	}
 	dir := providerDirectory(stored.Files[0])
-	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
-		for _, document := range []string{
-			address.SignatureName(a.Name, r.Version), address.ChecksumsName(a.Name, r.Version), address.ManifestName(a.Name, r.Version),
-			tree.AnnouncedName(r.Version),
-		} {
+	for _, folder := range []string{dir, path.Join(dir, version)} {
+		for _, document := range tree.DocumentNames(a, version) {
 			name := path.Join(folder, document)
 			switch _, err := t.in.Lookup(name); {
 			case err == nil:
 				stored.Files = append(stored.Files, name)
 			case !tree.HasNoFile(err):
-				return stored, unread(name, err)
+				return unread(name, err)
 			}
 		}
 	}
-	return stored, nil
+	t.all = append(t.all, stored)
+	return nil
 }
 
 // unread is the error for a file or folder that cannot be read. Nothing is removed then: it
