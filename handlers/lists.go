@@ -62,9 +62,9 @@ func (g *Registry) answerProviderList(w http.ResponseWriter, r *request) error {
 }
 
 // answerList answers with a page of a list.
-func (g *Registry) answerList(w http.ResponseWriter, r *request, of func(*listing) *listed, encode func(wire.Page, []wire.Listed) *wire.Document) error {
+func (g *Registry) answerList(w http.ResponseWriter, r *request, choose func(*listing) *listed, encode func(wire.Page, []wire.Listed) *wire.Document) error {
 	return g.writeList(w, r, func(l *listing) (*wire.Document, error) {
-		page, meta, err := r.list.page(r.Context(), of(l))
+		page, meta, err := r.list.page(r.Context(), choose(l))
 		if err != nil {
 			return nil, err
 		}

@@ -46,9 +46,9 @@ func leavesOf(s *index.Snapshot, folder address.Address, hostnames []svchost.Hos
 		}
 	}
 	add := func(a address.Address, releases []*index.Release, versions []*index.ModuleVersion) {
-		add := func(l tlog.Leaf, of offer.Evidence, f *index.File, packages int) {
-			if l.Key = of.Key(); of.Tag != nil {
-				l.Commit = of.Tag.Commit
+		add := func(l tlog.Leaf, evidence offer.Evidence, f *index.File, packages int) {
+			if l.Key = evidence.Key(); evidence.Tag != nil {
+				l.Commit = evidence.Tag.Commit
 			}
 			if since := f.UnchangedSince(); !since.IsZero() {
 				if changes == nil {
