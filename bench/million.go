@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,7 +48,7 @@ func million(ctx context.Context, l *lab, s subject) ([]row, error) {
 		{what: what + "rescan", unit: "s", slowness: 4, cost: l.rescanOf(s, publicStorage(t), t, ready)},
 		{what: what + "heap of each", unit: "B", slowness: 4, cost: l.heapOfEach(s, publicStorage(t), t, ready)},
 		{
-			what: what + "p99 of a document while one folder a second changes", unit: "s", goal: goal{atMost: 2}, slowness: 4,
+			what: what + "p99 of a document that 50 clients read while one folder a second changes", unit: "s", goal: goal{atMost: 2}, slowness: 4,
 			cost:    l.documentsDuring(s, t, changes),
 			against: "without changes", reference: l.documentsDuring(s, t, nil),
 		},
@@ -116,19 +117,39 @@ func (c *caddy) documentsOf(ctx context.Context, t *tree) (documents []target, e
 	return documents, nil
 }
 
-// askAtPace requests documents in turn at a steady pace on one connection, for that many
-// seconds, and returns how long each took. A document that has to wait because the one
-// before took longer than the pace takes longer, too.
+const (
+	readers = 50
+	pace    = 5 * time.Millisecond // between two requests of all readers
+)
+
+// askAtPace has 50 readers request documents in turn at a steady pace, for that many seconds, and
+// returns how long each took. A document that has to wait because the one before on its connection
+// took longer than the pace takes longer, too.
 func askAtPace(ctx context.Context, documents []target, seconds int) (times []time.Duration, err error) {
-	const pace = 5 * time.Millisecond
+	var (
+		all    sync.WaitGroup
+		taken  [readers][]time.Duration
+		failed [readers]error
+	)
+	requests, began := int(time.Duration(seconds)*time.Second/pace), time.Now()
+	for reader := range readers {
+		all.Go(func() {
+			taken[reader], failed[reader] = askInTurn(ctx, documents, began, reader, requests)
+		})
+	}
+	all.Wait()
+	return slices.Concat(taken[:]...), errors.Join(failed[:]...)
+}
+
+// askInTurn makes each of the requests that is the turn of one reader, on one connection.
+func askInTurn(ctx context.Context, documents []target, began time.Time, reader, requests int) (times []time.Duration, err error) {
 	c, err := connect(ctx, documents[0])
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
 	var bytes atomic.Int64
-	began := time.Now()
-	for n := range int(time.Duration(seconds) * time.Second / pace) {
+	for n := reader; n < requests; n += readers {
 		due := began.Add(time.Duration(n) * pace)
 		if rest := time.Until(due); rest > 0 {
 			time.Sleep(rest)
