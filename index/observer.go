@@ -56,9 +56,15 @@ func (x *Index) Stats() Stats {
 // Observe replaces the observer. It may be nil.
 func (x *Index) Observe(o *Observer) { x.observer.Store(o) }
 
-// report logs a scan in one line, then the changes, and calls the observer.
+// report logs a scan in one line, then the changes, and calls the observer. Where the tree is scanned
+// every few seconds, the line of a scan that found nothing new is for debugging.
 func (x *Index) report(before, now *Snapshot, took time.Duration) {
-	x.log(slog.LevelInfo, "scanned",
+	level := slog.LevelInfo
+	isNews := before == nil || now.Read+len(x.unreported.groups) > 0
+	if !isNews && x.untilRescan(x.scanner.watch.IsBlind()) < x.options.Rescan {
+		level = slog.LevelDebug
+	}
+	x.log(level, "scanned",
 		"offered", now.Totals.Versions(),
 		"withheld", now.Totals.Problems(),
 		"ignored", now.Totals.Ignored,

@@ -46,9 +46,12 @@ func (x *Index) run() {
 }
 
 // untilRescan returns the time until everything is scanned again. blind reports whether some
-// changes raise no events.
+// changes raise no events. A volume that is mounted raises none either, and its mount point is empty
+// until then.
 func (x *Index) untilRescan(blind bool) time.Duration {
-	if !x.options.Watch || !blind {
+	latest := x.Snapshot()
+	isEmpty := latest != nil && latest.isEmpty()
+	if !x.options.Watch || !blind && !isEmpty {
 		return x.options.Rescan
 	}
 	return min(watch.PollAfter(time.Duration(x.took.Load())), x.options.Rescan)

@@ -118,3 +118,36 @@ func TestPollingTakesLittleTime(t *testing.T) {
 		x.Close()
 	}
 }
+
+// A volume that is mounted over the root after the start raises no event. Until then the root is empty.
+func TestAnEmptyTreeIsScannedSoonAgain(t *testing.T) {
+	root := t.TempDir()
+	d := source.Directories{Root: root}
+	x := New(Options{Watch: true, Paths: d.Paths(), Rescan: 5 * time.Minute, Open: d.Open})
+	defer x.Close()
+	var log bytes.Buffer
+	x.Observe(&Observer{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	scan := func() time.Duration {
+		t.Helper()
+		if _, err := x.Rescan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w, _ := x.watcher()
+		return x.untilRescan(w.IsBlind())
+	}
+	for range 3 {
+		if until := scan(); until != 2*time.Second {
+			t.Errorf("an empty tree is scanned after %v", until)
+		}
+	}
+	if n := strings.Count(log.String(), "msg=scanned"); n != 1 {
+		t.Errorf("%d lines say that nothing was found:\n%s", n, &log)
+	}
+	module := filepath.Join(root, "modules/acme/vpc/aws")
+	if err := errors.Join(os.MkdirAll(module, 0o755), os.WriteFile(filepath.Join(module, "registry.hcl"), []byte(`owner = "x"`), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if until := scan(); until != 5*time.Minute {
+		t.Errorf("a tree with something in it is scanned after %v", until)
+	}
+}

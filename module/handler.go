@@ -135,11 +135,11 @@ type Handler struct {
 	// The longest time between two scans of the whole tree. Folders on the local disk
 	// are watched, so changes are served within a second, and only the folders that
 	// have changed are scanned. Where changes raise no events, as on network file
-	// systems and named file systems, the whole tree is scanned again after fifty
-	// times the duration of a scan, but not more often than every 2 seconds. Only new
-	// and changed files are read. With a negative value, `off` in a Caddyfile, the tree
-	// is scanned only at the start, on reload and when a change is noticed. Default:
-	// `5m`.
+	// systems, on named file systems, and when a volume is mounted over an empty root,
+	// the whole tree is scanned again after fifty times the duration of a scan, but not
+	// more often than every 2 seconds. Only new and changed files are read. With a
+	// negative value, `off` in a Caddyfile, the tree is scanned only at the start, on
+	// reload and when a change is noticed. Default: `5m`.
 	Rescan caddy.Duration `json:"rescan,omitempty"`
 
 	// How often the instance looks in Caddy's storage for what other instances with
