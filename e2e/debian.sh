@@ -58,6 +58,10 @@ mkdir -p "$system/var/lib/$name/registry/modules/acme/vpc/aws/1.0.0"
 echo 'variable "name" {}' >"$system/var/lib/$name/registry/modules/acme/vpc/aws/1.0.0/main.tf"
 [ -e "$system/usr/share/man/man8/$name.8" ] || fail 'there is no man page'
 
+# The service can read what is there before its first start.
+say 'validating as root'
+inside $name validate --config /etc/$name/Caddyfile
+
 say 'serving'
 start
 await /.well-known/terraform.json modules.v1

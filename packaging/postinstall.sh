@@ -17,6 +17,9 @@ fi
 if [ ! -d "$state/registry" ]; then
 	mkdir -p "$state/registry"
 	chown "$user:$user" "$state" "$state/registry"
+	# Makes Caddy's storage and its authority. If root were the first to run a command with
+	# --config, they would belong to root, and the service could not read them.
+	su -s /bin/sh "$user" -c "$user validate --config /etc/$user/Caddyfile" >/dev/null 2>&1 || true
 fi
 
 if [ -d /run/systemd/system ]; then
