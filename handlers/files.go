@@ -50,7 +50,6 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 	} else {
 		opened, err := open()
 		if errors.Is(err, tree.ErrChanged) {
-			g.changed()
 			return errReplaced
 		}
 		if err != nil {

@@ -26,7 +26,6 @@ func (g *Registry) redirect(w http.ResponseWriter, r *request, f *index.File) er
 	url, err := r.snapshot.SignedURL(r.Context(), f, g.Redirect)
 	switch {
 	case errors.Is(err, tree.ErrChanged):
-		g.changed()
 		return errReplaced
 	case errors.Is(err, tree.ErrEncoded):
 		return err

@@ -293,9 +293,19 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 }
 
 // await answers r, and waits for the next snapshot as long as that may have the answer.
-// OpenTofu asks a mirror only once (checklist 72).
+// OpenTofu asks a mirror only once (checklist 72). A file that was replaced causes one scan, and no
+// more: if the next snapshot has it as before, its volume may not be mounted.
 func (g *Registry) await(r *request, answer func() error) error {
-	err := answer()
+	isScanned := false
+	attempt := func() error {
+		err := answer()
+		if errors.Is(err, errReplaced) && !isScanned {
+			isScanned = true
+			g.changed()
+		}
+		return err
+	}
+	err := attempt()
 	for g.Next != nil && (errors.Is(err, errPending) || errors.Is(err, errReplaced)) {
 		ctx, cancel := context.WithDeadline(r.Context(), r.waiting().Add(Patience))
 		next := g.Next(ctx, r.snapshot, r.awaitedVersions()...)
@@ -304,7 +314,7 @@ func (g *Registry) await(r *request, answer func() error) error {
 			return err
 		}
 		r.snapshot = next
-		err = answer()
+		err = attempt()
 	}
 	return err
 }

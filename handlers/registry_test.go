@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -153,6 +154,30 @@ func TestChangedFiles(t *testing.T) {
 			g.Changed = nil // a nil Changed is allowed
 			mustRefuse(t, s.get(path), http.StatusServiceUnavailable)
 		})
+	}
+}
+
+// A file that is gone although a scan keeps it, as on a volume that is not mounted, has each request
+// for it cause one scan. The requests would otherwise have one scan follow the other.
+func TestAChangedFileCausesOneScan(t *testing.T) {
+	const zip = "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	same := []*index.Snapshot{scan(t, files), scan(t, files), scan(t, files)}
+	files.Remove(zip)
+	changed, waited := 0, 0
+	g := registry(same[0])
+	g.Changed = func(...string) { changed++ }
+	g.Next = func(context.Context, *index.Snapshot, ...index.Selection) *index.Snapshot {
+		if waited++; waited < len(same) {
+			return same[waited]
+		}
+		return nil // it has waited long enough
+	}
+	s := serve(t, g)
+	mustRefuse(t, s.get("/v1/mirror/"+ownHost+"/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"), http.StatusServiceUnavailable)
+	if changed != 1 || waited != len(same) {
+		t.Errorf("a request for %d snapshots has caused %d scans", waited, changed)
 	}
 }
 

@@ -396,7 +396,6 @@ func (v *View) unreadable(what string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, tree.ErrChanged):
-		v.registry.changed()
 		return errReplaced
 	case v.request.Context().Err() != nil:
 		return errTooSlow
