@@ -44,7 +44,7 @@ func TestSignatures(t *testing.T) {
 		{"the publisher, with a key that has expired since", func(files *indextest.Tree) {
 			files.Keys("acme", expired)
 			release(files).Signed(expired)
-		}, "publisher " + expired.ID(), "has expired on 2026-01-31: clients warn", ""},
+		}, "publisher " + expired.ID(), "expired on 2026-01-31: clients warn", ""},
 		{"not offered, as the key had expired by then", func(files *indextest.Tree) {
 			files.Keys("acme", late)
 			release(files).Signed(late)

@@ -78,7 +78,7 @@ func (k *File) Judge(c Claim, m *memo.Memo, now time.Time) (v Verdict, bad *tree
 	}
 	v = Verdict{Signed: true, Key: key}
 	if !key.Expires.IsZero() && key.Expires.Before(now) {
-		v.Note = fmt.Sprintf("the publisher's key %s has expired on %s: clients warn", key.ID, key.Expires.Format(time.DateOnly))
+		v.Note = fmt.Sprintf("the publisher's key %s expired on %s: clients warn", key.ID, key.Expires.Format(time.DateOnly))
 	}
 	return v, nil
 }
