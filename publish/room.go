@@ -53,9 +53,9 @@ func (r *room) take(subject string, n int64) error {
 	}
 	switch { // written so that no size overflows
 	case n > r.maxEach-own:
-		return noRoom("%s of files of unfinished releases are staged with this token, which is the most that is taken: complete or discard them first", r.maxEach)
+		return noRoom("this token may stage %s of unfinished releases, and the file does not fit in the rest of that: complete or discard others, or ask the operator to raise max_staged_each", r.maxEach)
 	case n > r.max-all:
-		return noRoom("%s of files of unfinished releases are staged, which is the most that is taken: try again later, or tell the registry's operator", r.max)
+		return noRoom("%s of unfinished releases may be staged, and the file does not fit in the rest of that: try again later, or tell the registry's operator", r.max)
 	}
 	r.incoming[subject] += n
 	return nil

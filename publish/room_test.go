@@ -59,10 +59,10 @@ func testStagedFilesHaveALimit(t *testing.T, on treeKind) {
 			must("the first", put(r, "ci", "1.0.0", linuxZip, known))
 			must("a second", put(r, "ci", "1.0.0", manifest, known))
 			must("the same again", put(r, "ci", "1.0.0", manifest, known))
-			full("one too many of a token", put(r, "ci", "2.0.0", linuxZip, known), "with this token")
+			full("one too many of a token", put(r, "ci", "2.0.0", linuxZip, known), "this token may stage")
 			must("another token", put(r, "alice", "2.0.0", linuxZip, known))
 			must("another token", put(r, "bob", "3.0.0", linuxZip, known))
-			full("one too many of all", put(r, "carol", "4.0.0", linuxZip, known), "are staged, which")
+			full("one too many of all", put(r, "carol", "4.0.0", linuxZip, known), "of unfinished releases may be staged")
 
 			must("discarding", r.Drop(t.Context(), demo, "2.0.0"))
 			must("after one has been dropped", put(r, "carol", "4.0.0", linuxZip, known))
