@@ -165,17 +165,19 @@ func TestEntriesOfTheLogLeadToTheirOwnAddress(t *testing.T) {
 	mirrored := []string{"/registries/mirror.example.com/providers/acme/demo/1.0.0", "/registries/mirror.example.com/modules/acme/vpc/aws/1.0.0", hosted}
 	for _, test := range []struct {
 		rule, host string
+		logNames   []svchost.Hostname
 		rules      []string
 		want       []string
 	}{
-		{"under another name", "registry.example.com", []string{"allow ann read *"}, mirrored},
-		{"under the same name, by which pages are of what is hosted", mirror, []string{"allow ann read *"}, []string{hosted}},
-		{"under the same name, by which both are offered", mirror, nil, mirrored},
-		{"in the folder of an own name", own, nil, append([]string{"/modules/acme/net/aws/1.0.0"}, mirrored...)},
+		{"under another name", "registry.example.com", nil, []string{"allow ann read *"}, mirrored},
+		{"under the same name, by which pages are of what is hosted", mirror, nil, []string{"allow ann read *"}, []string{hosted}},
+		{"under the same name, which is none of the log's", mirror, nil, nil, []string{hosted}},
+		{"under the same name, by which both are offered", mirror, []svchost.Hostname{mirror}, nil, mirrored},
+		{"in the folder of an own name", own, nil, nil, append([]string{"/modules/acme/net/aws/1.0.0"}, mirrored...)},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			site := siteOf(t, snapshotOf(t, files), test.rules...)
-			site.Registry.Log = func() *tlog.Log { return l }
+			site.Registry.Log, site.Registry.LogNames = func() *tlog.Log { return l }, test.logNames
 			if test.host == own && test.rules == nil {
 				site.Registry.Hostnames = []svchost.Hostname{own}
 			}
