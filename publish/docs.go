@@ -206,7 +206,7 @@ func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (docs
 		return docs{}, refused("%s: %s", name, unreadable.Detail)
 	case ctx.Err() != nil:
 		return docs{}, ErrInterrupted
-	case errors.As(err, &disk), errors.Is(err, tree.ErrStore):
+	case errors.As(err, &disk):
 		return docs{}, tree.StorageError(err)
 	case err != nil:
 		return docs{}, refused("%s cannot be read to its end: pack it again (%v)", name, err)

@@ -5,6 +5,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -35,6 +37,10 @@ func testDocs(t *testing.T, on treeKind) {
 		r.mustPut("docs.zip", docs, publish.Added)
 		r.holds(want...)
 		r.mustPut("docs.tar.gz", indextest.TarGz("./index.md", "# Demo", "./resources/thing.md", "# Thing"), publish.Unchanged)
+		r.mustPut("docs.zip", indextest.Zip("index.md", "# Dome", "resources/thing.md", "# Thing"), publish.Added)
+		if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "# Dome" {
+			t.Errorf("instead of a page of the same size, the page says %q", text)
+		}
 		r.mustPut("docs.zip", indextest.Zip("index.md", "# New"), publish.Added)
 		r.holds(append(filesIn("providers/acme/demo/1.0.0", d.names()...), "providers/acme/demo/1.0.0/docs/index.md")...)
 		if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "# New" {
@@ -104,6 +110,15 @@ func TestDocsThatAreRefused(t *testing.T) {
 			saying(t, err, publish.ErrRefused, test.says)
 		})
 	}
+	t.Run("not by a reader who has left", func(t *testing.T) {
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		for name, content := range map[string]string{"docs.zip": indextest.Zip("index.md", ""), "docs.tar.gz": page} {
+			if err := publish.CheckDocs(ctx, strings.NewReader(content), int64(len(content)), name); !errors.Is(err, publish.ErrInterrupted) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
 	t.Run("of such an archive nothing stays", func(t *testing.T) {
 		r := newRegistry(t)
 		_, err := r.put("docs.zip", "hello")
