@@ -30,7 +30,8 @@ const (
 )
 
 // InParallel calls do for several of the documents at once, of which not more than 16 MiB, or else
-// one alone, are in memory. After an error it calls do for no other document.
+// one alone, are in memory. After an error it calls do for no other document, except for one that
+// waits for a worker.
 func (d Documents) InParallel(ctx context.Context, do func(name string, content []byte) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(documentWorkers)

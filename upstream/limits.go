@@ -84,7 +84,7 @@ const (
 
 // maxResumes is how many times a download is resumed after its connection broke, counted from the
 // last connection that has brought worthResuming bytes. A line that is cut every minute still
-// brings a large package, and no origin has itself asked for one byte at a time.
+// brings a large package, and an origin that sends one byte a connection is soon given up.
 const (
 	maxResumes    = 4
 	worthResuming = 1 << 20
