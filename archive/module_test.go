@@ -164,6 +164,29 @@ func TestModuleFinder(t *testing.T) {
 	}
 }
 
+// The registry that has fetched a module says at the beginning of its package in which folder the module is.
+// What comes later was packed by others.
+func TestTheFolderIsRecordedAtTheBeginning(t *testing.T) {
+	says := func(folder string) tar.Header {
+		return tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{folderRecord: folder}}
+	}
+	files := named("a/main.tf", "b/main.tf")
+	for _, test := range []struct {
+		rule    string
+		headers []tar.Header
+		want    string
+	}{
+		{"at the beginning", append([]tar.Header{says("b")}, files...), "b"},
+		{"there, and again", append([]tar.Header{says("b"), says("a")}, files...), "b"},
+		{"behind a file", []tar.Header{files[0], says("b"), files[1]}, ""},
+	} {
+		facts, f := factsOf(gzipOf(tarOf(test.headers...)), "tar.gz")
+		if f != nil || facts.Folder != test.want {
+			t.Errorf("%s: the module is in %q, and the finding is %+v", test.rule, facts.Folder, f)
+		}
+	}
+}
+
 func TestTarsThatAreRefused(t *testing.T) {
 	skipInShort(t)
 	main := tar.Header{Name: "main.tf", Typeflag: tar.TypeReg, Size: 3000}
