@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // bucketWith returns a bucket with the files of a tree.
@@ -162,5 +163,33 @@ func TestADiskIsNotRedirectedTo(t *testing.T) {
 	g.Redirect = time.Minute
 	if answer := serve(t, g).get("/v1/modules/acme/vpc/aws/1.2.0/archive.zip"); answer.StatusCode != 200 {
 		t.Errorf("got %d", answer.StatusCode)
+	}
+}
+
+// misleading is an upstream whose packages have been broken off.
+type misleading struct{ failing }
+
+func (misleading) Misled(wire.SHA256) bool { return true }
+
+// A store would continue what a client may have wrong.
+func TestABrokenOffPackageIsNotContinuedByTheStore(t *testing.T) {
+	files, _ := everything(t)
+	o := options(t, files)
+	o.Listed = source.Directories{Root: "."}.Listed(bucketWith(t, files))
+	g := registry(scanWith(t, o))
+	g.Redirect, g.Upstream = time.Minute, misleading{}
+	s := serve(t, g)
+	const zip = "/v1/mirror/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_linux_amd64.zip"
+	for _, test := range []struct {
+		rule    string
+		headers []string
+		status  int
+	}{
+		{"the whole package", nil, 307},
+		{"a range", []string{"Range: bytes=5-24"}, 200},
+	} {
+		if answer := s.get(zip, test.headers...); answer.StatusCode != test.status {
+			t.Errorf("%s: got %d", test.rule, answer.StatusCode)
+		}
 	}
 }
