@@ -31,7 +31,7 @@ func summed(ctx context.Context, f *index.File, opened *index.OpenFile) (content
 		}
 		return tree.DigestFile(ctx, opened)
 	}
-	if _, sentByKernel := content.(*os.File); !sentByKernel || f.Size <= maxSummed {
+	if _, onDisk := content.(*os.File); !onDisk || f.Size <= maxSummed {
 		s := summing{opened, sha256.New()}
 		content, sum = s, func() (wire.SHA256, error) { return wire.SHA256(s.hash.Sum(nil)), nil }
 	}
