@@ -20,19 +20,29 @@ func inBytes(n int64) string { return humanize.Bytes(uint64(n)) }
 // answer. In the same round it measures how long Caddy needs to start `respond` alone,
 // and subtracts that time, unless two builds are compared.
 func warmStart(ctx context.Context, l *lab, s subject) ([]row, error) {
-	var rows []row
+	return l.bySize(func(t *tree, packages string) (r row, err error) {
+		path := t.hosted().originPath("versions")
+		answers, err := l.answers(ctx, s, t.root, t.providers, path)
+		if err != nil {
+			return r, err
+		}
+		r = l.startingAgain(s, "documents", t, path, answers[0])
+		r.what, r.goal = fmt.Sprintf("warm start, %s packages", packages), goal{atMost: 2.5}
+		return r, nil
+	})
+}
+
+// bySize returns a row for the tree of each size. The function gets the number of its packages.
+func (l *lab) bySize(measure func(t *tree, packages string) (row, error)) (rows []row, err error) {
 	for _, packages := range l.packages {
 		t, err := l.tree(packages)
 		if err != nil {
 			return nil, err
 		}
-		path := t.hosted().originPath("versions")
-		answers, err := l.answers(ctx, s, t.root, t.providers, path)
+		r, err := measure(t, humanize.Comma(int64(packages)))
 		if err != nil {
 			return nil, err
 		}
-		r := l.startingAgain(s, "documents", t, path, answers[0])
-		r.what, r.goal = fmt.Sprintf("warm start, %s packages", humanize.Comma(int64(packages))), goal{atMost: 2.5}
 		rows = append(rows, r)
 	}
 	return rows, nil
@@ -74,18 +84,12 @@ func (l *lab) startOf(s subject, name string, h handler, path string, right *ans
 
 // rescan has a running registry scan a tree that has not changed.
 func rescan(ctx context.Context, l *lab, s subject) ([]row, error) {
-	var rows []row
-	for _, packages := range l.packages {
-		t, err := l.tree(packages)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row{
-			what: fmt.Sprintf("rescan of %s packages", humanize.Comma(int64(packages))), unit: "s", goal: goal{atMost: 1},
+	return l.bySize(func(t *tree, packages string) (row, error) {
+		return row{
+			what: fmt.Sprintf("rescan of %s packages", packages), unit: "s", goal: goal{atMost: 1},
 			cost: l.rescanOf(s, "documents", t, t.providers),
-		})
-	}
-	return rows, nil
+		}, nil
+	})
 }
 
 // rescanOf measures scans of a tree that processes of that name have read before. They are ready
@@ -181,18 +185,12 @@ func askedForFirst(_ context.Context, l *lab, s subject) ([]row, error) {
 
 // heap compares the live memory with the live memory of a process with an empty tree.
 func heap(_ context.Context, l *lab, s subject) ([]row, error) {
-	var rows []row
-	for _, packages := range l.packages {
-		t, err := l.tree(packages)
-		if err != nil {
-			return nil, err
-		}
-		rows = append(rows, row{
-			what: fmt.Sprintf("heap of each of %s packages", humanize.Comma(int64(packages))), unit: "B", goal: goal{atMost: 1000},
+	return l.bySize(func(t *tree, packages string) (row, error) {
+		return row{
+			what: fmt.Sprintf("heap of each of %s packages", packages), unit: "B", goal: goal{atMost: 1000},
 			cost: l.heapOfEach(s, "documents", t, t.providers),
-		})
-	}
-	return rows, nil
+		}, nil
+	})
 }
 
 // heapOfEach measures the live memory for each package of a tree. Processes of that name know the
