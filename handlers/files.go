@@ -57,8 +57,8 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 		}
 		defer opened.Close()
 		file, body.unchanged = opened.ReadSeekCloser, opened.Unchanged
-		if r.Kind == KindModuleArchive && r.Header.Get("Range") == "" {
-			file, body.unchanged = summed(r.Context(), f, opened)
+		if r.Kind == KindModuleArchive {
+			file, body.unchanged = summed(r, &body, f, opened)
 		}
 	}
 	caching := r.revalidate()

@@ -236,10 +236,13 @@ func TestModuleThatChangesUnseen(t *testing.T) {
 		}
 		write("# good")
 		g := registry(scan(t, files))
+		header := make(http.Header)
 		get := func(method string) (w *httptest.ResponseRecorder, brokenOff bool) {
 			defer func() { brokenOff = recover() == http.ErrAbortHandler }()
 			w = httptest.NewRecorder()
-			g.ServeHTTP(w, httptest.NewRequest(method, home+"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", nil))
+			r := httptest.NewRequest(method, home+"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", nil)
+			r.Header = header.Clone()
+			g.ServeHTTP(w, r)
 			return w, false
 		}
 		if w, brokenOff := get(http.MethodGet); brokenOff || w.Code != http.StatusOK || w.Body.Len() < size {
@@ -249,6 +252,16 @@ func TestModuleThatChangesUnseen(t *testing.T) {
 		if w, brokenOff := get(http.MethodGet); !brokenOff {
 			t.Errorf("%d bytes: other bytes are answered with %d and %d bytes", size, w.Code, w.Body.Len())
 		}
+		header.Set("Range", "bytes=10-")
+		header.Set("If-Range", `"of another file"`)
+		if w, brokenOff := get(http.MethodGet); !brokenOff {
+			t.Errorf("%d bytes: other bytes are answered to If-Range with %d and %d bytes", size, w.Code, w.Body.Len())
+		}
+		header.Del("If-Range")
+		if w, brokenOff := get(http.MethodGet); brokenOff || w.Code != http.StatusPartialContent {
+			t.Errorf("%d bytes: a part is answered with %d, broken off: %t", size, w.Code, brokenOff)
+		}
+		header.Del("Range")
 		if w, brokenOff := get(http.MethodHead); brokenOff || w.Code != http.StatusOK {
 			t.Errorf("%d bytes: a HEAD is answered with %d, broken off: %t", size, w.Code, brokenOff)
 		}

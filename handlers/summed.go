@@ -1,10 +1,10 @@
 package handlers
 
 import (
-	"context"
 	"crypto/sha256"
 	"hash"
 	"io"
+	"net/http"
 	"os"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// The package of a module is compared with its sha256 whenever all of it is requested, since no client
-// compares it with anything. Of a range, only the size and the times are compared. They do not tell
+// The package of a module is compared with its sha256 whenever all of it is sent, since no client
+// compares it with anything. Of a part, only the size and the times are compared. They do not tell
 // everything: who writes to a network disk from another machine sets them, a program changes a file that
 // it has mapped into its memory without them, and so does a disk that fails.
 
@@ -21,22 +21,24 @@ import (
 // sent. Larger ones are sent without being read, and are read afterwards, before their end is sent.
 const maxSummed = 1 << 20
 
-// summed returns the content of an open file for an answer with all of it, and a function that returns
-// tree.ErrChanged if the content is not the one that was verified.
-func summed(ctx context.Context, f *index.File, opened *index.OpenFile) (content io.ReadSeeker, unchanged func() error) {
+// summed returns the content of an open file, and a function that returns tree.ErrChanged if all of it
+// was sent and is not the content that was verified. An answer to a request with Range may have all of it,
+// as after another If-Range.
+func summed(r *request, body *bodyWriter, f *index.File, opened *index.OpenFile) (content io.ReadSeeker, unchanged func() error) {
 	content = opened.ReadSeekCloser
 	sum := func() (wire.SHA256, error) {
 		if _, err := opened.Seek(0, io.SeekStart); err != nil {
 			return wire.SHA256{}, err
 		}
-		return tree.DigestFile(ctx, opened)
+		return tree.DigestFile(r.Context(), opened)
 	}
-	if _, onDisk := content.(*os.File); !onDisk || f.Size <= maxSummed {
+	_, onDisk := content.(*os.File)
+	if r.Header.Get("Range") == "" && (!onDisk || f.Size <= maxSummed) {
 		s := summing{opened, sha256.New()}
 		content, sum = s, func() (wire.SHA256, error) { return wire.SHA256(s.hash.Sum(nil)), nil }
 	}
 	return content, func() error {
-		if err := opened.Unchanged(); err != nil {
+		if err := opened.Unchanged(); err != nil || body.status == http.StatusPartialContent {
 			return err
 		}
 		is, err := sum()

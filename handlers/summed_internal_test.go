@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -51,7 +53,7 @@ func TestBytesAreComparedWithTheDigest(t *testing.T) {
 					content[50] = 2
 				}
 				opened := &index.OpenFile{ReadSeekCloser: test.open(content)}
-				sent, unchanged := summed(t.Context(), f, opened)
+				sent, unchanged := summed(&request{Request: httptest.NewRequest(http.MethodGet, "/", nil)}, new(bodyWriter), f, opened)
 				if _, kernel := sent.(*os.File); kernel == test.while {
 					t.Errorf("that the kernel sends it is %t", kernel)
 				}
