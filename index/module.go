@@ -1,6 +1,7 @@
 package index
 
 import (
+	"slices"
 	"strings"
 
 	version "github.com/hashicorp/go-version"
@@ -178,33 +179,43 @@ func (f *moduleFolder) offer(s *scan, _ *keys.File, before *entry) offered {
 			withhold(other, duplicate)
 		}
 	}
-	var versions []*ModuleVersion
-	for v, itself := range asBefore {
-		if itself || kept[v] == nil {
-			versions = append(versions, last.Version(v))
-			delete(kept, v)
-		}
-	}
-	for v, p := range kept {
-		versions = append(versions, p.offered(f.Address.Hostname).OrUnchanged(last.Version(v)))
-	}
 	metadata.Sort()
 	o := offered{metadata: metadata, pending: lacks, report: report}
-	if versions == nil {
-		return o
-	}
-	o.module = last
-	if !last.ConsistsOf(versions, metadata) {
-		o.module = offer.NewModule(f.Address, versions, metadata) // which orders them
+	versions := f.offeredVersions(last, kept, asBefore)
+	switch {
+	case versions == nil:
+	case slices.Equal(last.VersionList(), versions) && before.metadata.Equal(metadata):
+		o.module = last
+	default:
+		o.module = offer.NewModule(f.Address, versions, metadata)
 	}
 	return o
+}
+
+// offeredVersions returns the versions of the packages in kept, by version, and the versions of last,
+// which may be nil, that stay as they were.
+func (f *moduleFolder) offeredVersions(last *Module, kept map[string]*modulePackage, asBefore map[string]bool) (versions []*ModuleVersion) {
+	for _, p := range f.packages { // the newest first
+		v := p.Number.String()
+		known := last.Version(v)
+		switch itself, stays := asBefore[v]; {
+		case stays && (itself || kept[v] == nil):
+			versions = append(versions, known)
+			delete(asBefore, v)
+			delete(kept, v)
+		case kept[v] == p:
+			versions = append(versions, p.offered(f.Address.Hostname, known))
+		}
+	}
+	return versions
 }
 
 // isOffered reports whether the package is what clients were offered of its version.
 func (p *modulePackage) isOffered(v *ModuleVersion) bool { return v.Archive.Path() == p.job.Path() }
 
-// offered returns the module version of a package that has been read.
-func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
+// offered returns the module version of a package that has been read. It is known, which may be nil,
+// if nothing has changed.
+func (p *modulePackage) offered(hostname svchost.Hostname, known *ModuleVersion) *ModuleVersion {
 	read := offer.ModulePackage{Location: p.job.Location, Record: p.Record, Part: p.part, Folder: p.module, Version: p.Number, Format: p.Format, Evidence: p.Evidence}
-	return read.ModuleVersion(hostname)
+	return read.ModuleVersion(hostname, known)
 }

@@ -68,6 +68,18 @@ func TestNotesOnModules(t *testing.T) {
 	}
 }
 
+// The package stays the same, and the note about it does not.
+func TestAFileIsAddedThatAPackageLeavesOut(t *testing.T) {
+	files := indextest.New(t).Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	x := newIndex(t, options(t, files.Open))
+	rescan(t, x)
+	files.Write("modules/acme/vpc/aws/1.0.0/terraform.tfstate", "{}")
+	s := rescan(t, x)
+	if notes := offerOf(s, "acme/vpc/aws", "1.0.0").Notes; s.Read != 0 || !slices.Equal(notes, []string{"leaves out terraform.tfstate"}) {
+		t.Errorf("%d packages are read, and the report says %q", s.Read, notes)
+	}
+}
+
 // A folder into which an archive of a code host was unpacked.
 func TestAModuleInTheOneFolderOfAFolder(t *testing.T) {
 	files := indextest.New(t)

@@ -42,7 +42,7 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 	if err != nil {
 		return nil, archive.AsModuleError(ctx, err)
 	}
-	return p.offered(a.Hostname), nil
+	return p.offered(a.Hostname, nil), nil
 }
 
 // find finds the files of a folder outside of a scan.

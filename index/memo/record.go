@@ -38,3 +38,9 @@ func (b *EarlierBytes) AreIn(report string, d Record) bool {
 	}
 	return b.SHA256 == d.SHA256
 }
+
+// AppendRecord appends the record of a file in the form of a memo.
+func AppendRecord(b []byte, path string, d Record) []byte {
+	f := folderRecords{records: []*compactRecord{compact(path, d)}}
+	return f.append(b)
+}

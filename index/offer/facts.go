@@ -2,7 +2,6 @@ package offer
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	version "github.com/hashicorp/go-version"
@@ -98,12 +97,6 @@ func (f *Facts) Published() time.Time { return time.Unix(0, cmp.Or(f.offered, f.
 func (f *Facts) reported(kind string, a address.Address) report.Offer {
 	o := report.Offer{Kind: kind, Address: a.String(), Version: f.Version, Signature: f.Signature.String(), Notes: f.notes}
 	return o.WithNotice(f.deprecated)
-}
-
-// equal reports whether two versions are known alike, whatever notices and records say of them.
-func (f *Facts) equal(other *Facts) bool {
-	return f.Hostname == other.Hostname && f.Version == other.Version && f.published == other.published &&
-		f.Signature.String() == other.Signature.String() && f.Tag.equal(other.Tag) && slices.Equal(f.notes, other.notes)
 }
 
 // with returns a version with another value of a fact, or the same version if it has that value.

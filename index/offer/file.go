@@ -3,7 +3,6 @@ package offer
 import (
 	"io/fs"
 	"path"
-	"slices"
 	"sync"
 	"time"
 
@@ -175,13 +174,3 @@ func InProviders(t *tree.Tree) tree.Part { return t.Providers }
 
 // InModules returns the part of a tree with the files of modules.
 func InModules(t *tree.Tree) tree.Part { return t.Modules }
-
-// same reports whether two files of a tree have the same bytes and the same path.
-func (f *File) same(other *File) bool {
-	if f.Name != other.Name || f.Size != other.Size || f.SHA256 != other.SHA256 || f.ContentType != other.ContentType ||
-		f.Path() != other.Path() || f.modTime != other.modTime || f.inode != other.inode || f.changed != other.changed ||
-		f.IsFolder() != other.IsFolder() {
-		return false
-	}
-	return !f.IsFolder() || slices.Equal(f.made.packed.Files(), other.made.packed.Files())
-}

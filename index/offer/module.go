@@ -1,7 +1,6 @@
 package offer
 
 import (
-	"bytes"
 	"slices"
 	"time"
 
@@ -51,6 +50,8 @@ type ModuleVersion struct {
 	Doubts archive.Doubts
 
 	summary []byte // the module's own documentation in short, encoded: it is rarely needed
+
+	state wire.SHA256 // identifies what it was made of; zero if no scan has made it
 }
 
 // NewModuleVersion returns a version of a module of which nothing is known but its package, and
@@ -171,25 +172,4 @@ func (v *ModuleVersion) listed() wire.ModuleVersion {
 		return wire.ModuleVersion{Version: v.Version}
 	}
 	return wire.ModuleVersion{Version: v.Version, Hashes: v.Hashes(), Size: v.Archive.Size, Published: v.Published()}
-}
-
-// A module version that has not changed since the last scan stays the same ModuleVersion. If
-// no version has changed, the module stays the same Module, with the same documents.
-
-// OrUnchanged returns the version before, which may be nil, if v does not differ from it,
-// and otherwise v.
-func (v *ModuleVersion) OrUnchanged(before *ModuleVersion) *ModuleVersion {
-	if before == nil || !v.Facts.equal(&before.Facts) || v.FileHashes != before.FileHashes || v.Folder != before.Folder ||
-		!bytes.Equal(v.summary, before.summary) || !v.Archive.same(before.Archive) {
-		return v
-	}
-	return before
-}
-
-// ConsistsOf reports whether a module has exactly these versions. A nil Module has none.
-func (m *Module) ConsistsOf(versions []*ModuleVersion, s Metadata) bool {
-	if m == nil || len(m.Versions) != len(versions) || !m.metadata.Equal(s) {
-		return false
-	}
-	return !slices.ContainsFunc(versions, func(v *ModuleVersion) bool { return m.Version(v.Version) != v })
 }

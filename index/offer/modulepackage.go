@@ -1,6 +1,7 @@
 package offer
 
 import (
+	"encoding/json"
 	"io/fs"
 	"slices"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/memo"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A ModulePackage is the package of a version of a module that has been read, as an archive or a
@@ -30,14 +32,19 @@ type ModulePackage struct {
 // info describes the file, and d is the result of CheckModule.
 func NewWrittenModuleVersion(hostname svchost.Hostname, v *version.Version, path string, info fs.FileInfo, d archive.Digest) *ModuleVersion {
 	p := ModulePackage{Location: tree.Location{Name: path}, Record: memo.Record{Digest: d, Stamp: tree.StampOf(info)}, Version: v, Format: "tar.gz"}
-	return p.ModuleVersion(hostname)
+	return p.ModuleVersion(hostname, nil)
 }
 
-// ModuleVersion returns the version of a module that has the package. The hostname is of its folder
-// in the tree.
-func (p *ModulePackage) ModuleVersion(hostname svchost.Hostname) *ModuleVersion {
+// ModuleVersion returns the version of a module that has the package: before, which may be nil, if
+// it was made of the same package and evidence, and otherwise a new one. The hostname is of its
+// folder in the tree.
+func (p *ModulePackage) ModuleVersion(hostname svchost.Hostname, before *ModuleVersion) *ModuleVersion {
+	state := p.state()
+	if before != nil && before.state == state {
+		return before
+	}
 	v := NewModuleVersion(hostname, p.Version, p.file(), "")
-	v.FileHashes, v.Evidence, v.Changed, v.summary = p.FileHashes, p.Evidence, ChangesIn(p.Record, p.Location, ""), archive.SummaryIn(p.Content)
+	v.FileHashes, v.Evidence, v.Changed, v.summary, v.state = p.FileHashes, p.Evidence, ChangesIn(p.Record, p.Location, ""), archive.SummaryIn(p.Content), state
 	v.Tag = p.Tag.ofPackage(v.Archive)
 	if p.Folder == nil {
 		v.Folder, v.Doubts = archive.ModuleFolderIn(p.Content), archive.DoubtsOf(p.Digest)
@@ -52,6 +59,16 @@ func (p *ModulePackage) ModuleVersion(hostname svchost.Hostname) *ModuleVersion 
 		v.notes = append(v.notes, moved)
 	}
 	return v
+}
+
+// state returns a digest of all that a version is made of.
+func (p *ModulePackage) state() wire.SHA256 {
+	evidence, _ := json.Marshal(p.Evidence) // of texts and numbers
+	b := memo.AppendRecord(evidence, p.Path(), p.Record)
+	if p.Folder != nil {
+		b = append(b, p.Folder.LeftOut()...) // its record has the stamps of all other files
+	}
+	return wire.SHA256Of(b)
 }
 
 // file returns the file that clients download.

@@ -128,11 +128,3 @@ func (t *Tag) Note() string {
 	}
 	return fmt.Sprintf("its tag %s has been moved to commit %s, and the version stays as it was, at commit %s: release a new one", t.Name, t.Now, t.Commit)
 }
-
-// equal reports whether two tags, which may be nil, say the same.
-func (t *Tag) equal(other *Tag) bool {
-	if t == nil || other == nil {
-		return t == other
-	}
-	return *t == *other
-}
