@@ -36,7 +36,6 @@ func folderIn(b *treetest.Bucket) *Folder {
 
 // The experiment of TestThereIsOneLogWhateverHappens, on real files.
 func TestThereIsOneLogInAFolder(t *testing.T) {
-	oneByOne(t)
 	tries := uint64(*seeds / 15)
 	if testing.Short() {
 		tries = uint64(*seeds / 150)

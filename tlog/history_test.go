@@ -19,19 +19,11 @@ var (
 
 var errFault = errors.New("the storage fails")
 
-// oneByOne has each instance do one operation after the other, and remove batches early.
-func oneByOne(t *testing.T) {
-	life, reads := batchLife, atOnce
-	batchLife, atOnce = 0, 1
-	t.Cleanup(func() { batchLife, atOnce = life, reads })
-}
-
 // Several instances append to one log. Between any two operations of one of them another one
 // may do anything. Each operation may fail, with or without an effect, and any instance may
 // be killed at any operation. After all that there is one log: all signed checkpoints are of
 // it, and it has each leaf that was acknowledged once.
 func TestThereIsOneLogWhateverHappens(t *testing.T) {
-	oneByOne(t)
 	tries := uint64(*seeds)
 	if testing.Short() { // with the race detector
 		tries = max(1, tries/30)
@@ -248,6 +240,7 @@ func (h *history) restart(i *instance) {
 	}
 	o := optionsFor(i.access)
 	o.Interval, o.Memo = time.Nanosecond, &i.memo
+	o.reads, o.batchLife = 1, -1 // it does one operation after the other, and removes batches early
 	l, err := Open(context.Background(), o)
 	if errors.Is(err, ErrForked) || errors.Is(err, ErrBehind) {
 		h.t.Errorf("opening: %v", err)

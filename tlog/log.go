@@ -40,7 +40,19 @@ type Options struct {
 	// Interval is the least time from when this Log begins to add until it begins again, however long
 	// adding takes. Zero: a second.
 	Interval time.Duration
+
+	// Tests have other values than Open gives these.
+	reads     int           // that many bundles are read at the same time
+	batchLife time.Duration // for how long a batch stays after a full bundle has its entries
 }
+
+const (
+	bundleReads = 16
+
+	// On a network disk another instance may take a file for absent for a minute, and must not
+	// create a batch again that it does not see.
+	batchLife = 24 * time.Hour
+)
 
 // A Log is a transparency log in a Store that other instances may use as well. It is safe for
 // concurrent use.

@@ -44,11 +44,8 @@ func openWith(t *testing.T, m *memory, memo Memo) (l *Log, first int64) {
 		}
 		return nil
 	}}
-	reads := atOnce
-	atOnce = 1 // nothing locks first
-	defer func() { atOnce = reads }()
 	o := optionsFor(a)
-	o.Memo = memo
+	o.Memo, o.reads = memo, 1 // nothing locks first
 	l, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)

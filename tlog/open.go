@@ -2,6 +2,7 @@ package tlog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ func (x *Opening) Open(ctx context.Context, o Options) (*Log, error) {
 	if o.Interval == 0 {
 		o.Interval = time.Second
 	}
+	o.reads, o.batchLife = cmp.Or(o.reads, bundleReads), cmp.Or(o.batchLife, batchLife)
 	if x.edge == nil {
 		x.recall(o)
 	}
@@ -84,7 +86,7 @@ func (x *Opening) read(ctx context.Context, l *Log) error {
 		x.forget()
 		l.ledger = x.ledger
 	}
-	if err := x.readBundles(ctx, &l.files, checkpoint.Size/BundleSize); err != nil {
+	if err := x.readBundles(ctx, l, checkpoint.Size/BundleSize); err != nil {
 		return err
 	}
 	if x.recalled > 0 || x.edge.size > checkpoint.Size { // nothing else says that they are still there
@@ -127,24 +129,22 @@ func hasSigned(e *edge, c Checkpoint, failed error) bool {
 	return e.size >= c.Size && !errors.Is(failed, ErrForked) && !errors.Is(failed, ErrBehind)
 }
 
-var atOnce = 16 // bundles are read at the same time
-
 const window = 1 << 7 // bundles are read before their leaves are added, in order
 
 // readBundles reads full bundles and checks them against all tiles. So many are known to be
 // full. They are read several at once, since a bucket takes its time for each. Later ones are
 // read one by one: a network disk that was asked for a file too early goes on for a minute to
 // say that it is absent. A bundle that is gone is made again of its batches, if these are there.
-func (x *Opening) readBundles(ctx context.Context, f *files, known int64) error {
+func (x *Opening) readBundles(ctx context.Context, l *Log, known int64) error {
 	for {
 		first := x.edge.full(0)
 		n := max(1, min(known-first, window))
 		entries, leaves := make([][]string, n), make([][]Leaf, n)
 		g, reading := errgroup.WithContext(ctx)
-		g.SetLimit(atOnce)
+		g.SetLimit(l.options.reads)
 		for i := range n {
 			g.Go(func() (err error) {
-				entries[i], err = f.bundle(reading, first+i)
+				entries[i], err = l.files.bundle(reading, first+i)
 				if errors.Is(err, fs.ErrNotExist) {
 					return nil
 				}
@@ -161,7 +161,7 @@ func (x *Opening) readBundles(ctx context.Context, f *files, known int64) error 
 			}
 			old := x.edge.size % BundleSize // entries of the first bundle may be from the memo
 			next, full := x.edge.grow(entries[i][old:])
-			if err := f.check(ctx, full); err != nil {
+			if err := l.files.check(ctx, full); err != nil {
 				return err
 			}
 			x.ledger.add(x.edge.size, leaves[i][old:])

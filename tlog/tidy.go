@@ -10,11 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// batchLife is for how long a batch stays after a full bundle has its entries. On a network
-// disk another instance may take a file for absent for a minute, and must not create a batch
-// again that it does not see.
-var batchLife = 24 * time.Hour
-
 // Tidy removes batches whose entries have been in a full bundle for a day, by the time of the
 // bundle's file, and what instances that were killed have left.
 func (l *Log) Tidy(ctx context.Context) error {
@@ -30,7 +25,7 @@ func (l *Log) Tidy(ctx context.Context) error {
 		}
 	}
 	g, removing := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
+	g.SetLimit(l.options.reads)
 	for n, firsts := range of {
 		g.Go(func() error { return l.removeBatches(removing, n, firsts) })
 	}
@@ -48,7 +43,7 @@ func (l *Log) removeBatches(ctx context.Context, n int64, firsts []int64) error 
 		return nil
 	case err != nil:
 		return err
-	case time.Since(written) < batchLife:
+	case time.Since(written) < l.options.batchLife:
 		return nil
 	}
 	if _, err := l.files.storedBundle(ctx, n); err != nil {
