@@ -252,7 +252,7 @@ func (a anchor) Store(ctx context.Context, checkpoint []byte) error {
 
 // settled is for how long an instance that has named its folder waits for another one that
 // is about to name another: a storage cannot tell who was first.
-var settled = time.Second
+const settled = time.Second
 
 // check checks that the log lies in this folder.
 func (a anchor) check(ctx context.Context) error {
