@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -58,7 +59,7 @@ func (f fleetTree) inits(authorization string) [][]step {
 // nginx and with Caddy's `file_server`, which serve the same bytes as files. It also
 // measures a registry with rules, tokens and signed links, and two instances behind
 // Caddy's `reverse_proxy`. The goal compares HTTP/1.1 with nginx's HTTP/2: each server
-// runs as by default.
+// runs as by default. With X25519, both exchange keys in the same way.
 func fleet(ctx context.Context, l *lab, s subject) ([]row, error) {
 	f, err := l.fleetTree()
 	if err != nil {
@@ -88,6 +89,7 @@ func fleet(ctx context.Context, l *lab, s subject) ([]row, error) {
 		goal, memory goal
 	}{
 		{"", registry, nginx, [2]bool{false, true}, goal{atMost: 0.8}, goal{atMost: 1.5}},
+		{", X25519", registry.withX25519(), nginx.withX25519(), [2]bool{false, true}, goal{atMost: 0.8}, goal{atMost: 1.5}},
 		{"", registry, nginx, [2]bool{false, false}, goal{}, goal{}},
 		{"", registry, nginx, [2]bool{true, true}, goal{}, goal{}},
 		{"", registry, files, [2]bool{false, false}, goal{}, goal{}},
@@ -118,6 +120,19 @@ func fleet(ctx context.Context, l *lab, s subject) ([]row, error) {
 		})
 	}
 	return rows, nil
+}
+
+// withX25519 returns the server for clients that do not offer a key exchange which is safe from
+// quantum computers. Caddy has it, and nginx with an OpenSSL before 3.5 does not. It returns nil if
+// there is no server.
+func (s *server) withX25519() *server {
+	if s == nil {
+		return nil
+	}
+	other := *s
+	other.tls = s.tls.Clone()
+	other.tls.CurvePreferences = []tls.CurveID{tls.X25519, tls.CurveP256} // the latter for the key of the certificate
+	return &other
 }
 
 func protocol(http2 bool) string {
