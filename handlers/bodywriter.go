@@ -62,6 +62,11 @@ func (w *bodyWriter) hasEnd() bool {
 	return ok && err == nil && strconv.FormatInt(n+1, 10) == size
 }
 
+// hasAll reports whether the answer has all bytes of the file.
+func (w *bodyWriter) hasAll() bool {
+	return w.hasEnd() && (w.status == http.StatusOK || strings.HasPrefix(w.contentRange, "bytes 0-"))
+}
+
 // ReadFrom sends a part of a file. http.ServeContent calls it.
 func (w *bodyWriter) ReadFrom(from io.Reader) (n int64, err error) {
 	defer func() { w.failed = err }()

@@ -13,15 +13,15 @@ import (
 // writeFile answers with a file that is offered.
 func (g *Registry) writeFile(w http.ResponseWriter, r *request, offers fileOffers, f *index.File) error {
 	// With If-Range, the client says itself of which file it has the beginning.
-	whole := r.Header.Get("Range") != "" && r.Header.Get("If-Range") == "" && offers.Misled(f)
-	if whole {
+	if r.Header.Get("Range") != "" && r.Header.Get("If-Range") == "" && offers.Misled(f) {
 		r.Header.Del("Range")
+		r.isWhole = true // also if another snapshot answers
 	}
 	switch {
 	case offers.Grows(f):
 		g.writeGrowing(w, r, offers, f)
 		return nil
-	case !whole && g.redirects(r, f) && offers.CanRedirect(f):
+	case !r.isWhole && g.redirects(r, f) && offers.CanRedirect(f):
 		err := g.redirect(w, r, f)
 		if !errors.Is(err, tree.ErrEncoded) {
 			return err

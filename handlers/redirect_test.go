@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/source"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
@@ -175,7 +177,8 @@ func (misleading) Misled(wire.SHA256) bool { return true }
 func TestABrokenOffPackageIsNotContinuedByTheStore(t *testing.T) {
 	files, _ := everything(t)
 	o := options(t, files)
-	o.Listed = source.Directories{Root: "."}.Listed(bucketWith(t, files))
+	b := bucketWith(t, files)
+	o.Listed = source.Directories{Root: "."}.Listed(b)
 	g := registry(scanWith(t, o))
 	g.Redirect, g.Upstream = time.Minute, misleading{}
 	s := serve(t, g)
@@ -191,5 +194,15 @@ func TestABrokenOffPackageIsNotContinuedByTheStore(t *testing.T) {
 		if answer := s.get(zip, test.headers...); answer.StatusCode != test.status {
 			t.Errorf("%s: got %d", test.rule, answer.StatusCode)
 		}
+	}
+	const stored = "providers/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_linux_amd64.zip"
+	b.Put(stored, files.Read(stored), time.Now())
+	scans := 0
+	g.Next = func(context.Context, *index.Snapshot, ...index.Selection) *index.Snapshot {
+		scans++
+		return scanWith(t, o)
+	}
+	if answer := s.get(zip, "Range: bytes=5-24"); answer.StatusCode != 200 || scans != 1 {
+		t.Errorf("a range of a package that was written again: got %d after %d scans", answer.StatusCode, scans)
 	}
 }

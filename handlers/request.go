@@ -131,6 +131,7 @@ type request struct {
 	since    time.Time       // when it began to wait; zero: it has not waited
 	subject  *access.Subject // the user; nil: not authenticated, since nothing depends on it yet
 	visit    bool            // for a page
+	isWhole  bool            // a range of a file was requested, and the whole file is the answer
 }
 
 // knownSubject returns the user, or an anonymous one if the request has not been

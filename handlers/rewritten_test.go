@@ -261,6 +261,10 @@ func TestModuleThatChangesUnseen(t *testing.T) {
 		if w, brokenOff := get(http.MethodGet); brokenOff || w.Code != http.StatusPartialContent {
 			t.Errorf("%d bytes: a part is answered with %d, broken off: %t", size, w.Code, brokenOff)
 		}
+		header.Set("Range", "bytes=0-")
+		if w, brokenOff := get(http.MethodGet); !brokenOff {
+			t.Errorf("%d bytes: other bytes are answered as one range with %d and %d bytes", size, w.Code, w.Body.Len())
+		}
 		header.Del("Range")
 		if w, brokenOff := get(http.MethodHead); brokenOff || w.Code != http.StatusOK {
 			t.Errorf("%d bytes: a HEAD is answered with %d, broken off: %t", size, w.Code, brokenOff)

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"hash"
 	"io"
-	"net/http"
 	"os"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -13,7 +12,7 @@ import (
 )
 
 // The package of a module is compared with its sha256 whenever all of it is sent, since no client
-// compares it with anything. Of a part, only the size and the times are compared. They do not tell
+// compares it with anything. Old clients request all of it as a range (checklist 119). Of a part, only the size and the times are compared. They do not tell
 // everything: who writes to a network disk from another machine sets them, a program changes a file that
 // it has mapped into its memory without them, and so does a disk that fails.
 
@@ -23,7 +22,7 @@ const maxSummed = 1 << 20
 
 // summed returns the content of an open file, and a function that returns tree.ErrChanged if all of it
 // was sent and is not the content that was verified. An answer to a request with Range may have all of it,
-// as after another If-Range.
+// as after another If-Range, or from the first byte to the last.
 func summed(r *request, body *bodyWriter, f *index.File, opened *index.OpenFile) (content io.ReadSeeker, unchanged func() error) {
 	content = opened.ReadSeekCloser
 	sum := func() (wire.SHA256, error) {
@@ -38,7 +37,7 @@ func summed(r *request, body *bodyWriter, f *index.File, opened *index.OpenFile)
 		content, sum = s, func() (wire.SHA256, error) { return wire.SHA256(s.hash.Sum(nil)), nil }
 	}
 	return content, func() error {
-		if err := opened.Unchanged(); err != nil || body.status == http.StatusPartialContent {
+		if err := opened.Unchanged(); err != nil || !body.hasAll() {
 			return err
 		}
 		is, err := sum()
