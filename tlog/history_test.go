@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"math"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -240,7 +241,7 @@ func (h *history) restart(i *instance) {
 	}
 	o := optionsFor(i.access)
 	o.Interval, o.Memo = time.Nanosecond, &i.memo
-	o.reads, o.batchLife = 1, -1 // it does one operation after the other, and removes batches early
+	o.reads, o.batchLife = 1, math.MinInt64 // it does one operation after the other, and removes batches early
 	l, err := Open(context.Background(), o)
 	if errors.Is(err, ErrForked) || errors.Is(err, ErrBehind) {
 		h.t.Errorf("opening: %v", err)

@@ -220,6 +220,10 @@ func (l *Leaf) setField(i int, field string) (err error) {
 	}
 }
 
+// IsAmbiguous reports whether an entry of a module has several "h1:", so that it would be of several
+// packages. The zip of a provider may have two (checklist 68).
+func (l Leaf) IsAmbiguous() bool { return l.Address.IsModule() && len(l.Hashes) > 2 }
+
 // check refuses leaves that are not what a log writes.
 func (l Leaf) check() error {
 	if !l.Event.HasPackage() {

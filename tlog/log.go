@@ -41,7 +41,7 @@ type Options struct {
 	// adding takes. Zero: a second.
 	Interval time.Duration
 
-	// Tests have other values than Open gives these.
+	// Open sets these. Only tests have other values.
 	reads     int           // that many bundles are read at the same time
 	batchLife time.Duration // for how long a batch stays after a full bundle has its entries
 }

@@ -241,6 +241,9 @@ func TestWatch(t *testing.T) {
 	}
 	out, _ = watch("a conflict that has been printed", 1)
 	commandtest.Says(t, out, "ENTRY 3 HAS OTHER FILES THAN ENTRY 0")
+	s.log.Add("%s", strings.ReplaceAll(fmt.Sprintf(moduleEntry, h1("A")+" "+h1("E")), "1.0.0", "1.2.0"))
+	out, _ = watch("an entry of two packages", 1)
+	commandtest.Says(t, out, "ENTRY 4 HAS THE FILES OF TWO PACKAGES")
 	s.newKey()
 	out, _ = watch("another key", 1)
 	commandtest.Says(t, out, "THE LOG IS NOT WHAT IT WAS")

@@ -164,7 +164,11 @@ func (p entryPrinter) printEntry(e verify.Entry, first int64, isConflict bool) e
 		platform = " " + l.Platform.String()
 	}
 	_, err := fmt.Fprintf(p.out, "%s %s %s %s %s%s\n", l.Time.Format(time.RFC3339), l.Event, kind, cli.Printable(l.Address.String()), cli.Printable(l.Version), platform)
-	if err == nil && isConflict {
+	switch {
+	case err != nil || !isConflict:
+	case first == e.Index:
+		_, err = fmt.Fprintf(p.out, "    ENTRY %d HAS THE FILES OF TWO PACKAGES\n", e.Index)
+	default:
 		_, err = fmt.Fprintf(p.out, "    ENTRY %d HAS OTHER FILES THAN ENTRY %d\n", e.Index, first)
 	}
 	return err

@@ -51,7 +51,7 @@ type ModuleVersion struct {
 
 	summary []byte // the module's own documentation in short, encoded: it is rarely needed
 
-	state wire.SHA256 // identifies what it was made of; zero if no scan has made it
+	state wire.SHA256 // identifies what it was made of; zero if it was not made of a package in the tree
 }
 
 // NewModuleVersion returns a version of a module of which nothing is known but its package, and

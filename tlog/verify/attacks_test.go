@@ -237,6 +237,18 @@ func TestEntriesOfTheSameVersionInOtherWords(t *testing.T) {
 	}
 }
 
+// An entry of a module that names the files of two packages proves neither.
+func TestAnEntryOfTwoPackages(t *testing.T) {
+	m := newMachine(t, full(t))
+	foe := foeAt(m, host)
+	m.called("vpc", vpc, "", "1.0.0")
+	m.write(vpcPackage+"/main.tf", "# good")
+	good := h1(m, vpcPackage)
+	m.write(vpcPackage+"/main.tf", "# evil")
+	foe.Add("offered 1999-01-01T00:00:00Z module acme/vpc/aws 1.0.0 %s %s zh:%s", good, h1(m, vpcPackage), zeros)
+	says(t, m.verify(), vpc+" 1.0.0 not on record")
+}
+
 // SHA256SUMS, which no entry proves, says nothing of a platform that has an entry.
 func TestSHA256SUMSAgainstAnEntry(t *testing.T) {
 	r := full(t)

@@ -182,7 +182,7 @@ func (f *Finder) log(base *url.URL, hosts ...svchost.Hostname) *Log {
 	return l
 }
 
-// foundBy notes that the discovery of a host led to a log.
+// foundBy notes that the discovery of a host led to a log, or that the user has named the host's log.
 func (f *Finder) foundBy(base *url.URL, host string) {
 	l := f.log(base)
 	f.mu.Lock()

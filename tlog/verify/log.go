@@ -33,7 +33,7 @@ type Log struct {
 	pins   []Pin
 	trust  []string // keys that the user has named, of any log
 
-	foundBy  []string // hosts whose discovery led to it
+	foundBy  []string // hosts whose discovery led to it, and whose log the user has named
 	update   bool     // the user accepts another key, and a log that continues another one
 	replaces []string // names of the logs that it continues, and that the repository has seen
 
@@ -202,7 +202,7 @@ func (l *Log) open(signed, before []byte) (tlog.Checkpoint, error) {
 	return c, nil
 }
 
-// ledBy returns the hosts whose discovery led to the log, in this run or before.
+// ledBy returns the hosts of foundBy, in this run or before.
 func (l *Log) ledBy() []string {
 	hosts := slices.Clone(l.foundBy)
 	if l.pin != nil {

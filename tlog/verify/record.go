@@ -87,7 +87,7 @@ func (r *record) read(found tlog.Lookup, s subject) {
 	slices.SortFunc(found.Entries, func(a, b tlog.ProvenEntry) int { return int(min(max(a.Proof.Index-b.Proof.Index, -1), 1)) })
 	for _, e := range found.Entries {
 		leaf, err := tlog.ParseLeaf(e.Text)
-		if err != nil || !r.place.accepts(leaf.Address, s.address) || leaf.Version != s.version {
+		if err != nil || leaf.IsAmbiguous() || !r.place.accepts(leaf.Address, s.address) || leaf.Version != s.version {
 			continue
 		}
 		switch {

@@ -29,7 +29,8 @@ type Entry struct {
 	Succession *tlog.Succession
 }
 
-// A Conflict means that a log has two packages of one version with other files or bytes.
+// A Conflict means that a log has two packages of one version with other files or bytes, which may be
+// in a single entry.
 type Conflict struct {
 	First  int64 `json:"first"` // numbers of the entries
 	Second Entry `json:"-"`
@@ -231,7 +232,8 @@ func (w *Watcher) hosted(a address.Address) address.Address {
 	return a
 }
 
-// conflicts returns the number of the first entry of a package that has other files.
+// conflicts returns the number of the first entry of a package that has other files, which may be
+// the entry itself.
 func (w *Watcher) conflicts(e Entry) (first int64, ok bool) {
 	l := e.Leaf
 	if !l.Event.HasPackage() {
@@ -249,7 +251,7 @@ func (w *Watcher) conflicts(e Entry) (first int64, ok bool) {
 	known, seen := w.first[key]
 	if !seen || known.index == e.Index { // or it is read again
 		w.first[key] = p
-		return 0, false
+		return e.Index, l.IsAmbiguous()
 	}
 	return known.index, !known.isSame(p)
 }

@@ -282,6 +282,7 @@ func TestConflicts(t *testing.T) {
 		{"a provider's packed folder, and then a zip", []string{zipAt("1", "pack:1 "), zipAt("2", "")}, "[0-1]"},
 		{"the same package of a provider twice", []string{zipAt("1", ""), zipAt("1", "")}, "[]"},
 		{"a module with other files beside its own", []string{text("offered", 1, 1), strings.Replace(text("offered", 1, 1), " zh:", " "+noH1+" zh:", 1)}, "[0-1]"},
+		{"a module with the files of two packages in its only entry", []string{strings.Replace(text("offered", 1, 1), " zh:", " "+noH1+" zh:", 1)}, "[0-0]"},
 		{"a packed folder with other files beside its own", []string{zipAt("1", "pack:1 "), strings.Replace(zipAt("2", "pack:1 "), " zh:", " h1:B"+noH1[4:]+" zh:", 1)}, "[0-1]"},
 		{"under the hostname of the registry", []string{text("offered", 1, 1), strings.Replace(text("offered", 1, 2), "acme/m", host+"/acme/m", 1)}, "[0-1]"},
 		{"under the hostname of another registry", []string{text("offered", 1, 1), strings.Replace(text("offered", 1, 2), "acme/m", "other.example.com/acme/m", 1)}, "[]"},
