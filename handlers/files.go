@@ -85,7 +85,7 @@ func (g *Registry) breakOff(r *request, f *index.File, cause error) {
 		g.changed()
 	}
 	if g.Logger != nil {
-		g.Logger.WarnContext(r.Context(), "a download was broken off", "file", f.Name, "error", cause.Error())
+		g.Logger.WarnContext(r.Context(), "a download was broken off", "file", f.Path(), "error", cause.Error())
 	}
 	panic(http.ErrAbortHandler)
 }

@@ -236,6 +236,9 @@ func TestModuleThatChangesUnseen(t *testing.T) {
 		}
 		write("# good")
 		g := registry(scan(t, files))
+		var log bytes.Buffer
+		g.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		g.Changed = func(...string) { t.Error("a scan is requested, which finds the file as it was") }
 		header := make(http.Header)
 		get := func(method string) (w *httptest.ResponseRecorder, brokenOff bool) {
 			defer func() { brokenOff = recover() == http.ErrAbortHandler }()
@@ -268,6 +271,9 @@ func TestModuleThatChangesUnseen(t *testing.T) {
 		header.Del("Range")
 		if w, brokenOff := get(http.MethodHead); brokenOff || w.Code != http.StatusOK {
 			t.Errorf("%d bytes: a HEAD is answered with %d, broken off: %t", size, w.Code, brokenOff)
+		}
+		if said := log.String(); !strings.Contains(said, "file=acme/vpc/aws/1.0.0.zip") || !strings.Contains(said, "touch") {
+			t.Errorf("the log says %s", said)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"crypto/sha256"
+	"errors"
 	"hash"
 	"io"
 	"os"
@@ -20,7 +21,10 @@ import (
 // sent. Larger ones are sent without being read, and are read afterwards, before their end is sent.
 const maxSummed = 1 << 20
 
-// summed returns the content of an open file, and a function that returns tree.ErrChanged if all of it
+// errOtherBytes has no scan follow: it would find the file as it was.
+var errOtherBytes = errors.New("it has other bytes than were verified, and the same size and times: no client gets it until the verified bytes are back, or until its time changes, as by touch, so that it is read again")
+
+// summed returns the content of an open file, and a function that returns errOtherBytes if all of it
 // was sent and is not the content that was verified. An answer to a request with Range may have all of it,
 // as after another If-Range, or from the first byte to the last.
 func summed(r *request, body *bodyWriter, f *index.File, opened *index.OpenFile) (content io.ReadSeeker, unchanged func() error) {
@@ -42,7 +46,7 @@ func summed(r *request, body *bodyWriter, f *index.File, opened *index.OpenFile)
 		}
 		is, err := sum()
 		if err == nil && is != f.SHA256 {
-			err = tree.ErrChanged
+			err = errOtherBytes
 		}
 		return err
 	}

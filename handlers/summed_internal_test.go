@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // The bytes of a package are compared with its digest, whether they are read while they are sent or
@@ -53,7 +52,7 @@ func TestBytesAreComparedWithTheDigest(t *testing.T) {
 					content[50] = 2
 				}
 				opened := &index.OpenFile{ReadSeekCloser: test.open(content)}
-				sent, unchanged := summed(&request{Request: httptest.NewRequest(http.MethodGet, "/", nil)}, new(bodyWriter), f, opened)
+				sent, unchanged := summed(&request{Request: httptest.NewRequest(http.MethodGet, "/", nil)}, &bodyWriter{status: http.StatusOK}, f, opened)
 				if _, kernel := sent.(*os.File); kernel == test.while {
 					t.Errorf("that the kernel sends it is %t", kernel)
 				}
@@ -65,7 +64,7 @@ func TestBytesAreComparedWithTheDigest(t *testing.T) {
 				if n, err := io.Copy(io.Discard, sent); err != nil || n != f.Size {
 					t.Fatalf("%d bytes are read: %v", n, err)
 				}
-				if err := unchanged(); errors.Is(err, tree.ErrChanged) != changed {
+				if err := unchanged(); errors.Is(err, errOtherBytes) != changed {
 					t.Errorf("changed %t: %v", changed, err)
 				}
 				if err := opened.Close(); err != nil {
