@@ -22,7 +22,7 @@ import (
 const maxSummed = 1 << 20
 
 // errOtherBytes has no scan follow: it would find the file as it was.
-var errOtherBytes = errors.New("it has other bytes than were verified, and the same size and times: no client gets it until the verified bytes are back, or until its time changes, as by touch, so that it is read again")
+var errOtherBytes = errors.New("it has other bytes than were verified, and the same size and times: put the verified bytes back, or touch it, so that it is read again")
 
 // summed returns the content of an open file, and a function that returns errOtherBytes if all of it
 // was sent and is not the content that was verified. An answer to a request with Range may have all of it,

@@ -2,6 +2,7 @@ package offer
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"slices"
 
@@ -63,7 +64,10 @@ func (p *ModulePackage) ModuleVersion(hostname svchost.Hostname, before *ModuleV
 
 // state returns a digest of all that a version is made of.
 func (p *ModulePackage) state() wire.SHA256 {
-	evidence, _ := json.Marshal(p.Evidence) // of texts and numbers
+	evidence, err := json.Marshal(p.Evidence)
+	if err != nil { // it has a time that JSON does not have: the version is a new one each time
+		evidence = fmt.Appendf(nil, "%p", p)
+	}
 	b := memo.AppendRecord(evidence, p.Path(), p.Record)
 	if p.Folder != nil {
 		b = append(b, p.Folder.LeftOut()...) // its record has the stamps of all other files
