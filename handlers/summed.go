@@ -13,9 +13,10 @@ import (
 )
 
 // The package of a module is compared with its sha256 whenever all of it is sent, since no client
-// compares it with anything. Old clients request all of it as a range (checklist 119). Of a part, only the size and the times are compared. They do not tell
-// everything: who writes to a network disk from another machine sets them, a program changes a file that
-// it has mapped into its memory without them, and so does a disk that fails.
+// compares it with anything. Old clients request all of it as a range (checklist 119). Of a part,
+// only the size and the times are compared. They do not tell everything: who writes to a network disk
+// from another machine sets them, a program changes a file that it has mapped into its memory without
+// them, and so does a disk that fails.
 
 // maxSummed is the size in bytes up to which a package on the disk is read for the comparison while it is
 // sent. Larger ones are sent without being read, and are read afterwards, before their end is sent.
