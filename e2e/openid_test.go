@@ -196,7 +196,11 @@ func TestOpenIDProvider(t *testing.T) {
 	openid := startOpenID(t)
 
 	expired := func(c claims) bool { return time.Now().Unix() >= c.Expires }
-	token := readClaims(t, openid.CIToken(t, "ci", openIDAudience))
+	issued := openid.CIToken(t, "ci", openIDAudience)
+	if !issuedToken.MatchString(issued) {
+		t.Errorf("logs are searched for other tokens than %s", issued)
+	}
+	token := readClaims(t, issued)
 	if want := (claims{Key: token.Key, Issuer: openid.Issuer, Audience: openIDAudience, Subject: "ci",
 		Expires: token.Expires}); !reflect.DeepEqual(token, want) || token.Key == "" || expired(token) {
 		t.Errorf("a CI job's token: %+v", token)

@@ -218,7 +218,7 @@ func TestSignInAtTwoInstances(t *testing.T) {
 		for _, r := range []*Registry{one, other} {
 			for _, e := range r.Log.Entries() {
 				for _, c := range cookies {
-					if len(c.Value) > 8 && strings.Contains(e.Line, c.Value) || strings.Contains(e.Line, "eyJ") {
+					if len(c.Value) > 8 && strings.Contains(e.Line, c.Value) || issuedToken.MatchString(e.Line) {
 						t.Errorf("the log has the cookie or a token: %s", e.Line)
 					}
 				}

@@ -165,7 +165,10 @@ func (p entryPrinter) printEntry(e verify.Entry, first int64, isConflict bool) e
 	}
 	_, err := fmt.Fprintf(p.out, "%s %s %s %s %s%s\n", l.Time.Format(time.RFC3339), l.Event, kind, cli.Printable(l.Address.String()), cli.Printable(l.Version), platform)
 	switch {
-	case err != nil || !isConflict:
+	case err != nil:
+	case !isConflict && len(l.Hashes) > 2: // one "h1:" may be of other files, and only who has the zip can tell
+		_, err = fmt.Fprintln(p.out, "    it has several h1:, as some zips do: only its zh: tells which package it is")
+	case !isConflict:
 	case first == e.Index:
 		_, err = fmt.Fprintf(p.out, "    ENTRY %d HAS THE FILES OF TWO PACKAGES\n", e.Index)
 	default:
