@@ -193,6 +193,10 @@ type answer struct {
 
 func (a *answer) ok() bool { return a.status == http.StatusOK }
 
+func (a *answer) equals(other *answer) bool {
+	return a.status == other.status && bytes.Equal(a.body, other.body)
+}
+
 // get asks a site without TLS, with an Authorization header unless it is empty.
 func (c *caddy) get(ctx context.Context, site, path, authorization string) (*answer, error) {
 	return c.fetch(ctx, target{address: c.addresses[site], path: path, authorization: authorization})
@@ -262,10 +266,19 @@ func offers(versions int) func(*answer) bool {
 	}
 }
 
-// indexed waits until a site offers all versions of the providers, and returns
-// how long after the start of the process that was.
+// Some documents are answered before the first scan of a tree has ended. The details of a module
+// wait for it, also if there is none.
+const absentPath = "/v1/modules/none/none/none"
+
+func isAbsent(a *answer) bool { return a.status == http.StatusNotFound }
+
+// indexed waits until a site has scanned its tree and offers all versions of the providers, and
+// returns how long after the start of the process that was.
 func (c *caddy) indexed(ctx context.Context, site string, providers ...provider) (seconds float64, err error) {
-	at := c.started
+	at, err := c.await(ctx, site, absentPath, isAbsent)
+	if err != nil {
+		return 0, err
+	}
 	for _, p := range providers {
 		at, err = c.await(ctx, site, p.mirrorPath("index.json"), offers(len(p.versions)))
 		if err != nil {

@@ -40,6 +40,11 @@ type Registry struct {
 	// Snapshot returns the latest snapshot, or nil while the first scan runs.
 	Snapshot func() *index.Snapshot
 
+	// SnapshotOf returns a snapshot that has at least what is offered under one address, with
+	// and without any HOSTNAME, which may be known while the first scan still runs; nil while
+	// it is not. Nil: Snapshot.
+	SnapshotOf func(context.Context, address.Address) *index.Snapshot
+
 	// Redirect is how long the URLs are valid by which clients download archives in an
 	// object store directly from there. Zero: the registry passes the archives on.
 	Redirect time.Duration
@@ -266,9 +271,6 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 	if g.Publisher != nil && namesMetadata(service.protocol, segments) {
 		return g.answerMetadata(w, r, service.protocol, segments)
 	}
-	if r.snapshot = g.Snapshot(); r.snapshot == nil {
-		return errStarting
-	}
 	var answer answerer
 	switch service.protocol {
 	case "providers":
@@ -281,15 +283,37 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 	if err != nil {
 		return err
 	}
-	if !r.target.readable {
-		return g.notFound(w, r)
-	}
-	return g.await(r, func() error {
+	return g.lookUp(w, r, func() error {
 		if g.unknown(r) {
 			return errPending
 		}
 		return answer(g, w, r)
 	})
+}
+
+// lookUp answers r from a snapshot, unless the user may not read the target.
+func (g *Registry) lookUp(w http.ResponseWriter, r *request, answer func() error) error {
+	if r.snapshot = g.snapshotFor(r); r.snapshot == nil {
+		return errStarting
+	}
+	if !r.target.readable {
+		return g.notFound(w, r)
+	}
+	return g.await(r, answer)
+}
+
+// snapshotFor returns a snapshot for the answer to r, or nil if there is none yet. Lists are of
+// everything, and so are details: they say what uses a module. The time of an answer about something
+// that is not readable must not depend on the target.
+func (g *Registry) snapshotFor(r *request) *index.Snapshot {
+	if g.SnapshotOf != nil && r.target.readable {
+		switch r.Kind {
+		case KindProviderVersions, KindProviderDownload, KindProviderFile, KindMirrorIndex, KindMirrorArchives,
+			KindModuleVersions, KindModuleDownload, KindModuleArchive, KindTlogLookup:
+			return g.SnapshotOf(r.Context(), r.target.place.Address)
+		}
+	}
+	return g.Snapshot()
 }
 
 // await answers r, and waits for the next snapshot as long as that may have the answer.

@@ -171,9 +171,6 @@ func consistency(ctx context.Context, l *tlog.Log, query string) ([]byte, error)
 // serveLookup answers with all that the log has of one version.
 func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) error {
 	r.Kind = KindTlogLookup
-	if r.snapshot = g.Snapshot(); r.snapshot == nil {
-		return errStarting
-	}
 	var array [6]string
 	s, err := split(path, array[:0])
 	if err != nil {
@@ -204,10 +201,7 @@ func (g *Registry) serveLookup(w http.ResponseWriter, r *request, path string) e
 	if err := g.authorize(r); err != nil {
 		return err
 	}
-	if !r.target.readable {
-		return g.notFound(w, r)
-	}
-	return g.await(r, func() error { return g.answerLookup(w, r) })
+	return g.lookUp(w, r, func() error { return g.answerLookup(w, r) })
 }
 
 // answerLookup answers a look-up from a snapshot. An answer without a SHA256SUMS says that the

@@ -70,7 +70,7 @@ func New(o Options) *Index {
 	}
 	x := &Index{
 		options: o,
-		scanner: scanner{options: o, copies: keys.CopyMemo{Store: o.KeyCopies, Now: o.now}},
+		scanner: scanner{options: o, copies: keys.CopyMemo{Store: o.KeyCopies, Now: o.now}, walked: make(chan struct{})},
 		watch:   watch.New,
 		retry:   firstRetry,
 		queue:   queue.New[*job, readResult](ctx, o.workers()),
@@ -257,6 +257,7 @@ func (x *Index) scan(ctx context.Context, further changes.Paths, accepts bool) (
 	x.begin(began)
 	x.commitRead()
 	before := x.scanner.last
+	defer x.scanner.first.Store(nil)
 	s, err := x.scanner.scan(ctx, what, accepts, last)
 	if what[""] && ctx.Err() == nil { // else the caller has given up
 		x.scanned = time.Now()

@@ -26,6 +26,9 @@ func (x *Index) SetLedger(l Ledger) {
 	x.done.Go(func() { x.Compare() })
 }
 
+// latestLedger returns the ledger, or nil if there is none.
+func (x *scanner) latestLedger() Ledger { return *cmp.Or(x.ledger.Load(), new(Ledger)) }
+
 // Compare compares addresses, or everything if there are none, with a ledger that has
 // something new. The HOSTNAME of an address does not count.
 func (x *Index) Compare(addresses ...address.Address) {

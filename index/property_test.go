@@ -160,7 +160,10 @@ func (h *history) settle() {
 }
 
 // start begins a new process.
-func (h *history) start() {
+func (h *history) start() { h.startOn(h.open) }
+
+// startOn begins a new process on the tree that open opens, unless it is in a bucket.
+func (h *history) startOn(open func() (tree.Tree, error)) {
 	o := h.options
 	if h.copies != nil {
 		o.KeyCopies = h.copies
@@ -170,9 +173,9 @@ func (h *history) start() {
 	} else {
 		o.Open = func() (tree.Tree, error) {
 			if !h.fault.active() {
-				return h.open() // the disk has faster ways without a file system around it
+				return open() // the disk has faster ways without a file system around it
 			}
-			return h.fault.open(h.open)
+			return h.fault.open(open)
 		}
 	}
 	h.index = index.New(o)
@@ -202,8 +205,45 @@ func (h *history) restart() {
 	h.note("restart")
 	h.index.Close()
 	h.restarted = h.fault.active()
-	h.start()
+	if h.bucket == nil && !h.restarted && h.chance(2) {
+		h.restartSlowly()
+	} else {
+		h.start()
+	}
 	h.scanned() // apart from what cannot be read, see faulty
+}
+
+// restartSlowly begins a new process whose first scan takes until all addresses have been compared
+// that are offered meanwhile.
+func (h *history) restartSlowly() {
+	h.note("slowly")
+	slow, release := slowFolder(h.open, "providers/"+untouched+"/demo")
+	defer release()
+	h.options.Workers = 2
+	h.startOn(slow)
+
+	fresh := h.fresh()
+	module := address.Address{Namespace: untouched, Name: "vpc", System: "aws"}
+	for _, a := range append(addressesIn(fresh), module) {
+		ctx, cancel := context.WithTimeout(h.Context(), time.Second)
+		s := h.index.SnapshotOf(ctx, a)
+		cancel()
+		if h.index.Snapshot() != nil {
+			h.Fatal("the first scan has ended")
+		}
+		if s == nil { // it depends on the rest of the scan
+			if a == module {
+				h.Fatalf("%s is not offered during the first scan", a)
+			}
+			continue
+		}
+		now, then := &view{snapshot: s}, &view{snapshot: fresh}
+		now.address(a)
+		then.address(a)
+		if d := difference(now, then, nil); d != "" {
+			h.Fatalf("during the first scan %s is not offered as by a fresh one (-), but so (+)\n%s", a, d)
+		}
+	}
 }
 
 // clockStep is longer than any result of a verification is kept.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,7 +55,11 @@ type scanner struct {
 	watch    *watch.Watcher // nil: nothing is watched
 	seeks    bool           // the tree's file system is known to have seekable files
 	last     *Snapshot      // nil before the first scan
-	ledger   atomic.Pointer[Ledger]
+
+	first   atomic.Pointer[listingRun] // of the first scan, while it is under way
+	walked  chan struct{}              // closed when a first scan has found all folders
+	walking sync.Once
+	ledger  atomic.Pointer[Ledger]
 
 	caches caches
 }
@@ -106,7 +111,12 @@ func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool,
 		}
 		folders = append(folders, v.found...)
 	}
-	listings, entries := s.listAll(folders, known)
+	run := s.newListingRun(folders, way, known)
+	if s.last == nil {
+		x.first.Store(run)
+		x.walking.Do(func() { close(x.walked) })
+	}
+	listings, entries := run.all()
 	unread := s.recallShared(listings)
 	failed := s.copyKeys(s.chosen(listings), known)
 	if err := ctx.Err(); err != nil {
@@ -157,26 +167,6 @@ func (s *scan) open() (err error) {
 	}
 	s.tree, err = s.options.open(s.ctx)
 	return err
-}
-
-// listAll lists folders. In a scan of everything it makes the entries that can be made from one
-// listing alone, and returns these instead: the listings of a large tree take more memory than
-// its entries.
-func (s *scan) listAll(folders []layout.Folder, k *keys.Folder) (listings []*listing, entries []*entry) {
-	spellings := make(map[address.Address]int)
-	for _, f := range folders {
-		spellings[f.Address]++
-	}
-	listings, entries = make([]*listing, len(folders)), make([]*entry, len(folders))
-	queue.InParallel(s.options.workers(), len(folders), func(i int) {
-		l := s.list(folders[i], k)
-		if s.stale[""] && len(l.walker.unread) == 0 && spellings[folders[i].Address] == 1 && s.isCopied(l, k) {
-			entries[i] = s.entry(l, k)
-		} else {
-			listings[i] = l
-		}
-	})
-	return slices.DeleteFunc(listings, func(l *listing) bool { return l == nil }), slices.DeleteFunc(entries, func(e *entry) bool { return e == nil })
 }
 
 // chosen returns the listings that are offered: an address may have several spellings.

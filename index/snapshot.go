@@ -81,18 +81,22 @@ type found struct {
 	compared []address.Address // groups to compare with the ledger again
 }
 
-// next returns the snapshot after the last one.
-func (s *scan) next(c found) *Snapshot {
+// newSnapshot returns a snapshot without groups and folders.
+func (s *scan) newSnapshot(k *keys.Folder) *Snapshot {
 	n := &Snapshot{
-		Taken: s.now, scanned: s.now, tree: s.tree, keys: c.keys, caches: &s.caches, live: !s.once,
+		Taken: s.now, scanned: s.now, tree: s.tree, keys: k, caches: &s.caches, live: !s.once,
 		later: make(chan struct{}), differs: newDifference(),
 	}
 	if !s.options.RequireSignatures {
 		n.signer = s.options.Signer
 	}
-	last := cmp.Or(s.last, new(Snapshot))
+	return n
+}
+
+// next returns the snapshot after the last one.
+func (s *scan) next(c found) *Snapshot {
+	n, l, last := s.newSnapshot(c.keys), s.latestLedger(), cmp.Or(s.last, new(Snapshot))
 	n.groups, n.way = last.groups.Copy(), last.way.Copy()
-	l := *cmp.Or(s.ledger.Load(), new(Ledger)) // nil: there is none
 	made := make(map[address.Address][]*entry)
 	for _, e := range c.entries {
 		key := e.folder.Address.WithHostname("")

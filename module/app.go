@@ -36,6 +36,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
@@ -284,37 +285,56 @@ type snapshotSource struct {
 }
 
 // snapshot returns the registry's present snapshot; nil if there is none within
-// handlers.Patience. It waits because Caddy starts apps in any order, so that the HTTP
-// server may be listening first, and some clients make a single attempt.
+// handlers.Patience.
 func (s *snapshotSource) snapshot() *index.Snapshot {
-	if x := s.index.Load(); x != nil {
-		if snapshot := x.Snapshot(); snapshot != nil {
-			return snapshot
-		}
+	if snapshot := s.present(); snapshot != nil {
+		return snapshot
 	}
-	timeout := time.NewTimer(handlers.Patience)
-	defer timeout.Stop()
+	return s.await(context.Background(), func(ctx context.Context, x *index.Index) *index.Snapshot {
+		select {
+		case <-x.Ready():
+		case <-ctx.Done():
+		}
+		return x.Snapshot()
+	})
+}
+
+// snapshotOf returns a snapshot that has at least what is offered under an address; nil if there is
+// none within handlers.Patience.
+func (s *snapshotSource) snapshotOf(ctx context.Context, a address.Address) *index.Snapshot {
+	if snapshot := s.present(); snapshot != nil {
+		return snapshot
+	}
+	return s.await(ctx, func(ctx context.Context, x *index.Index) *index.Snapshot { return x.SnapshotOf(ctx, a) })
+}
+
+// present returns the snapshot that there is, or nil.
+func (s *snapshotSource) present() *index.Snapshot {
+	if x := s.index.Load(); x != nil {
+		return x.Snapshot()
+	}
+	return nil
+}
+
+// await waits for the index, and for a snapshot of it. It waits because Caddy starts apps in any
+// order, so that the HTTP server may be listening first, and some clients make a single attempt.
+func (s *snapshotSource) await(ctx context.Context, first func(context.Context, *index.Index) *index.Snapshot) *index.Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, handlers.Patience)
+	defer cancel()
 	select {
 	case <-s.started:
-	case <-timeout.C:
+	case <-ctx.Done():
 		return nil
 	}
 	x := s.index.Load()
 	if x == nil {
 		return nil // the app failed to start
 	}
-	select {
-	case <-x.Ready():
-	case <-timeout.C:
-	}
-	return x.Snapshot()
+	return first(ctx, x)
 }
 
 // ready reports whether there is a snapshot, without waiting for it.
-func (s *snapshotSource) ready() bool {
-	x := s.index.Load()
-	return x != nil && x.Snapshot() != nil
-}
+func (s *snapshotSource) ready() bool { return s.present() != nil }
 
 // current returns the index that scans the tree; nil before the app has started. A reload may
 // have replaced the index while a request was under way: the live one has to be told of changes.

@@ -305,6 +305,60 @@ func fileSystems(t *testing.T, fsys fs.FS) map[string]any {
 	}}}
 }
 
+// slowFolder is a file system in which a folder cannot be listed before opened is closed.
+type slowFolder struct {
+	fs.FS
+	name   string
+	opened chan struct{}
+}
+
+func (f slowFolder) Open(name string) (fs.File, error) {
+	if name == f.name {
+		<-f.opened
+	}
+	return f.FS.Open(name)
+}
+
+// After a restart, what one init asks for is answered before the rest of the tree has been listed. The
+// instance is not ready before that.
+func TestARestartWithALargeTree(t *testing.T) {
+	files, storage := indextest.New(t), t.TempDir()
+	writeSample(files)
+	files.Write("modules/slow/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	tree := inMemory(t, files)
+	c := onFileSystemIn(t, storage, tree)
+	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/"})
+	c.mustStart()
+	snapshot(t, h)
+	c.cancel()
+
+	slow := slowFolder{tree, "modules/slow/vpc/aws", make(chan struct{})}
+	release := sync.OnceFunc(func() { close(slow.opened) })
+	c = onFileSystemIn(t, storage, slow)
+	t.Cleanup(release) // before the index is closed
+	h = c.mustHandle(Handler{FileSystem: "archive", Root: "/"})
+	c.mustStart()
+	for _, path := range []string{
+		"/v1/providers/acme/demo/versions",
+		"/v1/providers/acme/demo/1.2.0/download/linux/amd64",
+		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip",
+		"/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz",
+	} {
+		if w := get(t, h, "https://registry.example.com"+path); w.Code != http.StatusOK {
+			t.Errorf("%s: got %d: %s", path, w.Code, w.Body)
+		}
+	}
+	ready := func() int { return get(t, h, "https://registry.example.com/v1/ready").Code }
+	if status := ready(); status != http.StatusServiceUnavailable {
+		t.Errorf("/v1/ready: got %d", status)
+	}
+	release()
+	snapshot(t, h)
+	if status := ready(); status != http.StatusOK {
+		t.Errorf("/v1/ready, later: got %d", status)
+	}
+}
+
 // A tree on a named file system is served like one on the disk, including ranges.
 func TestTreeOnANamedFileSystem(t *testing.T) {
 	files := indextest.New(t)

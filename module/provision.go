@@ -88,18 +88,19 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.app, h.traffic = app, &app.traffic
 	h.source = app.addSource(t)
 	h.registry = &handlers.Registry{
-		Snapshot:  h.source.snapshot,
-		Ready:     h.source.ready,
-		Redirect:  time.Duration(h.Redirect),
-		Hostnames: hostnames,
-		Prefix:    h.Prefix,
-		PublicURL: h.PublicURL,
-		Next:      h.source.next,
-		BaseURL:   baseurl.FromRequest,
-		Tree:      t.identity(),
-		Changed:   h.source.changed,
-		Answered:  h.answered,
-		Logger:    h.logger,
+		Snapshot:   h.source.snapshot,
+		SnapshotOf: h.source.snapshotOf,
+		Ready:      h.source.ready,
+		Redirect:   time.Duration(h.Redirect),
+		Hostnames:  hostnames,
+		Prefix:     h.Prefix,
+		PublicURL:  h.PublicURL,
+		Next:       h.source.next,
+		BaseURL:    baseurl.FromRequest,
+		Tree:       t.identity(),
+		Changed:    h.source.changed,
+		Answered:   h.answered,
+		Logger:     h.logger,
 	}
 	if filler != nil {
 		h.registry.Upstream = filler
