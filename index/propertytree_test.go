@@ -129,8 +129,14 @@ func (r *randomTree) remove(name string) {
 	for _, file := range r.filesBelow(name) {
 		r.touched[file] = true
 	}
-	if _, ok := addressOfPath(name); ok { // perhaps an empty folder
-		r.touched[name] = true
+	err := afero.Walk(r.Fs, name, func(folder string, _ fs.FileInfo, err error) error {
+		if _, ok := addressOfPath(filepath.ToSlash(folder)); ok && err == nil { // perhaps an empty folder
+			r.touched[filepath.ToSlash(folder)] = true
+		}
+		return nil
+	})
+	if err != nil {
+		panic(err)
 	}
 	r.Tree.Remove(name)
 	r.note("remove %s", name)
