@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tlog"
 )
 
 // While the first scan runs, requests for one address are answered that clients make for init. All
@@ -23,9 +23,9 @@ func TestRequestsDuringTheFirstScan(t *testing.T) {
 	}
 	s := scan(t, files)
 	g := privately(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return nil }}, "allow anonymous read acme")
-	var asked []address.Address
-	g.SnapshotOf = func(_ context.Context, a address.Address) *index.Snapshot {
-		asked = append(asked, a.WithHostname(""))
+	var asked []index.Place
+	g.SnapshotOf = func(_ context.Context, p index.Place) *index.Snapshot {
+		asked = append(asked, p)
 		return s
 	}
 	const ok, missing, starting, denied = http.StatusOK, http.StatusNotFound, http.StatusServiceUnavailable, http.StatusUnauthorized
@@ -66,5 +66,10 @@ func TestRequestsDuringTheFirstScan(t *testing.T) {
 		if w := askAs(g, reader, ownHost, path); w.Code != starting || len(asked) > 0 {
 			t.Errorf("%s, with a token: got %d, and asked for %v", path, w.Code, asked)
 		}
+	}
+	// With a log that has not been opened, nothing could be compared with it.
+	asked, g.Log = nil, func() *tlog.Log { return nil }
+	if w := askAs(g, "", ownHost, "/v1/providers/acme/demo/versions"); w.Code != starting || len(asked) > 0 {
+		t.Errorf("with a log: got %d, and asked for %v", w.Code, asked)
 	}
 }

@@ -40,10 +40,9 @@ type Registry struct {
 	// Snapshot returns the latest snapshot, or nil while the first scan runs.
 	Snapshot func() *index.Snapshot
 
-	// SnapshotOf returns a snapshot that has at least what is offered under one address, with
-	// and without any HOSTNAME, which may be known while the first scan still runs; nil while
-	// it is not. Nil: Snapshot.
-	SnapshotOf func(context.Context, address.Address) *index.Snapshot
+	// SnapshotOf returns a snapshot that has at least what is offered at a place, which may be
+	// known while the first scan still runs; nil while it is not. Nil: Snapshot.
+	SnapshotOf func(context.Context, index.Place) *index.Snapshot
 
 	// Redirect is how long the URLs are valid by which clients download archives in an
 	// object store directly from there. Zero: the registry passes the archives on.
@@ -302,18 +301,21 @@ func (g *Registry) lookUp(w http.ResponseWriter, r *request, answer func() error
 	return g.await(r, answer)
 }
 
-// snapshotFor returns a snapshot for the answer to r, or nil if there is none yet. Lists are of
-// everything, and so are details: they say what uses a module. The time of an answer about something
-// that is not readable must not depend on the target.
+// snapshotFor returns a snapshot for the answer to r, or nil if there is none yet.
+//
+// While the first scan runs, what an init asks for is answered from the target's folders alone. The
+// time of an answer must not depend on a target that the user may not read. With a log, nothing is
+// offered that has not been compared with it, and nothing is fetched that no snapshot will enter.
 func (g *Registry) snapshotFor(r *request) *index.Snapshot {
-	if g.SnapshotOf != nil && r.target.readable {
-		switch r.Kind {
-		case KindProviderVersions, KindProviderDownload, KindProviderFile, KindMirrorIndex, KindMirrorArchives,
-			KindModuleVersions, KindModuleDownload, KindModuleArchive, KindTlogLookup:
-			return g.SnapshotOf(r.Context(), r.target.place.Address)
-		}
+	if g.SnapshotOf == nil || !r.target.readable || g.Log != nil && (g.Log() == nil || g.Upstream != nil) {
+		return g.Snapshot()
 	}
-	return g.Snapshot()
+	switch r.Kind {
+	case KindProviderVersions, KindProviderDownload, KindProviderFile, KindMirrorIndex, KindMirrorArchives,
+		KindModuleVersions, KindModuleDownload, KindModuleArchive:
+		return g.SnapshotOf(r.Context(), g.listedPlace(r))
+	}
+	return g.Snapshot() // lists are of everything, and details say what uses a module
 }
 
 // await answers r, and waits for the next snapshot as long as that may have the answer.

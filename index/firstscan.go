@@ -12,9 +12,8 @@ import (
 // else has to be known for that.
 
 // SnapshotOf returns the latest snapshot. It waits for the first one, but only until what is offered
-// under an address, with and without any HOSTNAME, is known: then it returns a snapshot of nothing
-// else. It returns nil if ctx ends before.
-func (x *Index) SnapshotOf(ctx context.Context, a address.Address) *Snapshot {
+// at a place is known: then it returns a snapshot of nothing else. It returns nil if ctx ends before.
+func (x *Index) SnapshotOf(ctx context.Context, p Place) *Snapshot {
 	if s := x.Snapshot(); s != nil {
 		return s
 	}
@@ -22,7 +21,7 @@ func (x *Index) SnapshotOf(ctx context.Context, a address.Address) *Snapshot {
 	case <-ctx.Done():
 	case <-x.scanner.walked:
 		if first := x.scanner.first.Load(); first != nil {
-			if s := first.snapshotOf(ctx, a); s != nil {
+			if s := first.snapshotOf(ctx, p); s != nil {
 				return s
 			}
 		}
@@ -34,18 +33,20 @@ func (x *Index) SnapshotOf(ctx context.Context, a address.Address) *Snapshot {
 	return x.Snapshot()
 }
 
-// snapshotOf waits until the folders of an address have been listed, under any HOSTNAME. It returns
-// nil if what they offer depends on the rest of the scan, or if ctx or the scan ends before.
-func (l *listingRun) snapshotOf(ctx context.Context, a address.Address) *Snapshot {
-	key, n := a.WithHostname(""), l.newSnapshot(l.keys)
+// snapshotOf waits until the folders of a place have been listed, and not for others, which the user
+// may not read. It returns nil if they depend on the rest of the scan, or if ctx or the scan ends.
+func (l *listingRun) snapshotOf(ctx context.Context, p Place) *Snapshot {
+	key, n := p.WithHostname(""), l.newSnapshot(l.keys)
 	var entries []*entry
 	for _, i := range l.numbers[key] {
+		if a := l.folders[i].Address; a != p.Address && !(p.Merged && a == key) {
+			continue
+		}
 		if !l.run.Await(ctx, i) || l.entries[i] == nil {
 			return nil
 		}
-		e := l.entries[i]
-		if entries = append(entries, e); e.unknown {
-			n.unknown = append(n.unknown, e.folder.Folder)
+		if entries = append(entries, l.entries[i]); l.entries[i].unknown {
+			n.unknown = append(n.unknown, l.folders[i])
 		}
 	}
 	if l.ctx.Err() != nil { // a scan that is given up takes folders for empty

@@ -57,6 +57,7 @@ func restartSlowly(t *testing.T, o index.Options, change func(*index.Options)) (
 func TestAnAddressIsOfferedDuringTheFirstScan(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	demo := index.PlaceOf(ownDemo)
+	hosted := index.Place{Address: ownDemo.WithHostname("registry.example.com"), Merged: true}
 	failing := func(folder string) func(*indextest.Tree, *index.Options) {
 		return func(_ *indextest.Tree, o *index.Options) {
 			var faults treetest.Faults
@@ -94,9 +95,20 @@ func TestAnAddressIsOfferedDuringTheFirstScan(t *testing.T) {
 				files.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
 			},
 			check: func(t *testing.T, s *index.Snapshot) {
-				p := s.Provider(index.Place{Address: ownDemo.WithHostname("registry.example.com"), Merged: true})
+				p := s.Provider(hosted)
 				if p.Release("1.0.0") == nil || p.Release("2.0.0") == nil {
 					t.Errorf("it offers %+v", p)
+				}
+			},
+		},
+		{
+			rule: "another HOSTNAME does not count",
+			change: func(files *indextest.Tree, _ *index.Options) { // nobody has read it
+				files.Provider("secret.example.com/acme/demo", "2.0.0", "linux_amd64")
+			},
+			check: func(t *testing.T, s *index.Snapshot) {
+				if s.Provider(hosted).Release("1.0.0") == nil {
+					t.Errorf("it offers %+v", s.Provider(hosted))
 				}
 			},
 		},
@@ -140,7 +152,7 @@ func TestAnAddressIsOfferedDuringTheFirstScan(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				s := x.SnapshotOf(ctx, ownDemo)
+				s := x.SnapshotOf(ctx, hosted)
 				switch {
 				case x.Snapshot() != nil:
 					t.Fatal("the first scan has ended")
@@ -154,7 +166,7 @@ func TestAnAddressIsOfferedDuringTheFirstScan(t *testing.T) {
 				release()
 				<-x.Ready()
 				synctest.Wait()
-				if x.SnapshotOf(t.Context(), ownDemo) != x.Snapshot() {
+				if x.SnapshotOf(t.Context(), hosted) != x.Snapshot() {
 					t.Error("after the scan it is not the latest snapshot")
 				}
 			})
@@ -176,7 +188,7 @@ func TestALedgerCountsDuringTheFirstScan(t *testing.T) {
 		x.SetLedger(ledger)
 		for _, refused := range []string{"1.1.0", "1.0.0"} {
 			ledger.refuse("acme/demo " + refused + " linux_amd64")
-			p := x.SnapshotOf(t.Context(), ownDemo).Provider(index.PlaceOf(ownDemo))
+			p := x.SnapshotOf(t.Context(), index.PlaceOf(ownDemo)).Provider(index.PlaceOf(ownDemo))
 			if len(p.ReleaseList()) != 1 || p.Release(refused) != nil {
 				t.Errorf("%s is refused, and offered is %+v", refused, p)
 			}
@@ -197,7 +209,7 @@ func TestAScanThatIsGivenUpOffersNoAddress(t *testing.T) {
 		x.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if s := x.SnapshotOf(ctx, ownDemo); s != nil {
+		if s := x.SnapshotOf(ctx, index.PlaceOf(ownDemo)); s != nil {
 			t.Errorf("it offers %+v", s.Provider(index.PlaceOf(ownDemo)))
 		}
 	})

@@ -226,7 +226,7 @@ func (h *history) restartSlowly() {
 	module := address.Address{Namespace: untouched, Name: "vpc", System: "aws"}
 	for _, a := range append(addressesIn(fresh), module) {
 		ctx, cancel := context.WithTimeout(h.Context(), time.Second)
-		s := h.index.SnapshotOf(ctx, a)
+		s := h.index.SnapshotOf(ctx, index.Place{Address: a, Merged: true})
 		cancel()
 		if h.index.Snapshot() != nil {
 			h.Fatal("the first scan has ended")

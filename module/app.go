@@ -36,7 +36,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module/authenticate"
@@ -299,13 +298,13 @@ func (s *snapshotSource) snapshot() *index.Snapshot {
 	})
 }
 
-// snapshotOf returns a snapshot that has at least what is offered under an address; nil if there is
-// none within handlers.Patience.
-func (s *snapshotSource) snapshotOf(ctx context.Context, a address.Address) *index.Snapshot {
+// snapshotOf returns a snapshot that has at least what is offered at a place; nil if there is none
+// within handlers.Patience.
+func (s *snapshotSource) snapshotOf(ctx context.Context, p index.Place) *index.Snapshot {
 	if snapshot := s.present(); snapshot != nil {
 		return snapshot
 	}
-	return s.await(ctx, func(ctx context.Context, x *index.Index) *index.Snapshot { return x.SnapshotOf(ctx, a) })
+	return s.await(ctx, func(ctx context.Context, x *index.Index) *index.Snapshot { return x.SnapshotOf(ctx, p) })
 }
 
 // present returns the snapshot that there is, or nil.
