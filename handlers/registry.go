@@ -303,9 +303,10 @@ func (g *Registry) lookUp(w http.ResponseWriter, r *request, answer func() error
 
 // snapshotFor returns a snapshot for the answer to r, or nil if there is none yet.
 //
-// While the first scan runs, what an init asks for is answered from the target's folders alone. The
-// time of an answer must not depend on a target that the user may not read. With a log, nothing is
-// offered that has not been compared with it, and nothing is fetched that no snapshot will enter.
+// While the first scan runs, the requests of an init are answered from the target's folders alone.
+// The time of an answer must not depend on a target that the user may not read. With a log, packages
+// are offered when they have been compared with it, and a package that is fetched gets its entry from
+// a snapshot.
 func (g *Registry) snapshotFor(r *request) *index.Snapshot {
 	if g.SnapshotOf == nil || !r.target.readable || g.Log != nil && (g.Log() == nil || g.Upstream != nil) {
 		return g.Snapshot()

@@ -29,27 +29,32 @@ func slowFolder(open func() (tree.Tree, error), report string) (slow func() (tre
 	return faults.Open(open), sync.OnceFunc(func() { close(opened) })
 }
 
-// restartSlowly starts an index on a tree that another one has read before a change, and whose folder
-// of demo in the namespace slow cannot be listed until release is called.
-func restartSlowly(t *testing.T, o index.Options, change func(*index.Options)) (x *index.Index, release func()) {
+// duringFirstScan calls check while an index scans for the first time, in a bubble of testing/synctest.
+// Another index has read the tree before a change, which may be nil. The folder of demo in the
+// namespace slow cannot be listed until release is called.
+func duringFirstScan(t *testing.T, files *indextest.Tree, change func(*index.Options), check func(t *testing.T, x *index.Index, release func())) {
 	t.Helper()
+	files.Provider("slow/demo", "1.0.0", "linux_amd64")
+	o, written := options(t, files.Open), time.Now()
 	o.Store, o.Identity, o.Workers = new(memoryStore), "tree", 2
-	before := index.New(o)
-	if _, err := before.Rescan(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	before.Close()
-	if change != nil {
-		change(&o)
-	}
-	o.Open, release = slowFolder(o.Open, "providers/slow/demo")
-	x = index.New(o)
-	x.Start()
-	t.Cleanup(func() {
-		release()
-		x.Close()
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(written.Add(time.Hour))) // the bubble begins in 2000, and files must be old
+		before := index.New(o)
+		if _, err := before.Rescan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before.Close()
+		if change != nil {
+			change(&o)
+		}
+		slow, release := slowFolder(o.Open, "providers/slow/demo")
+		defer release() // Close waits for the scan
+		o.Open = slow
+		x := index.New(o)
+		defer x.Close()
+		x.Start()
+		check(t, x, release)
 	})
-	return x, release
 }
 
 // While the first scan runs, an address is offered as soon as its folders have been listed, as far as
@@ -103,7 +108,7 @@ func TestAnAddressIsOfferedDuringTheFirstScan(t *testing.T) {
 		},
 		{
 			rule: "another HOSTNAME does not count",
-			change: func(files *indextest.Tree, _ *index.Options) { // nobody has read it
+			change: func(files *indextest.Tree, _ *index.Options) { // its archive is unread
 				files.Provider("secret.example.com/acme/demo", "2.0.0", "linux_amd64")
 			},
 			check: func(t *testing.T, s *index.Snapshot) {
@@ -124,8 +129,10 @@ func TestAnAddressIsOfferedDuringTheFirstScan(t *testing.T) {
 		{rule: "a folder that cannot be read is not absent", change: failing("acme/demo"), check: unknown},
 		{rule: "nor is a folder in a namespace that cannot be read", change: failing("acme"), check: unknown},
 		{
-			rule:  "an address in two spellings depends on both",
-			build: func(files *indextest.Tree) { files.Provider("ACME/demo", "2.0.0", "linux_amd64") },
+			rule: "an address in two spellings depends on both",
+			build: func(files *indextest.Tree) {
+				files.Write("providers/ACME/demo/registry.hcl", `description = "about it"`)
+			},
 		},
 		{
 			rule: "an archive that has not been read",
@@ -137,19 +144,16 @@ func TestAnAddressIsOfferedDuringTheFirstScan(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			files := indextest.New(t)
 			files.Keys("acme", publisher)
-			files.Provider("slow/demo", "1.0.0", "linux_amd64")
 			files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
 			if test.build != nil {
 				test.build(files)
 			}
-			o, written := options(t, files.Open), time.Now()
-			synctest.Test(t, func(t *testing.T) {
-				time.Sleep(time.Until(written.Add(time.Hour)))
-				x, release := restartSlowly(t, o, func(o *index.Options) {
-					if test.change != nil {
-						test.change(files, o)
-					}
-				})
+			change := func(o *index.Options) {
+				if test.change != nil {
+					test.change(files, o)
+				}
+			}
+			duringFirstScan(t, files, change, func(t *testing.T, x *index.Index, release func()) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				s := x.SnapshotOf(ctx, hosted)
@@ -174,16 +178,12 @@ func TestAnAddressIsOfferedDuringTheFirstScan(t *testing.T) {
 	}
 }
 
-// What a ledger refuses is not offered during the first scan either, from the moment when it does.
+// A version that a ledger refuses is not offered during the first scan either, as soon as it refuses.
 func TestALedgerCountsDuringTheFirstScan(t *testing.T) {
 	files := indextest.New(t)
-	files.Provider("slow/demo", "1.0.0", "linux_amd64")
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	files.Provider("acme/demo", "1.1.0", "linux_amd64")
-	o, written := options(t, files.Open), time.Now()
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(written.Add(time.Hour)))
-		x, _ := restartSlowly(t, o, nil)
+	duringFirstScan(t, files, nil, func(t *testing.T, x *index.Index, _ func()) {
 		ledger := new(refusing)
 		x.SetLedger(ledger)
 		for _, refused := range []string{"1.1.0", "1.0.0"} {
@@ -196,15 +196,11 @@ func TestALedgerCountsDuringTheFirstScan(t *testing.T) {
 	})
 }
 
-// A scan that is given up offers nothing: what it has not read looks empty.
+// A scan that is given up offers nothing: folders look empty to it.
 func TestAScanThatIsGivenUpOffersNoAddress(t *testing.T) {
 	files := indextest.New(t)
-	files.Provider("slow/demo", "1.0.0", "linux_amd64")
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o, written := options(t, files.Open), time.Now()
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(written.Add(time.Hour)))
-		x, _ := restartSlowly(t, o, nil)
+	duringFirstScan(t, files, nil, func(t *testing.T, x *index.Index, _ func()) {
 		synctest.Wait() // until there is nothing left but the slow folder
 		x.Close()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -34,15 +34,15 @@ func (s *scan) newListingRun(folders []layout.Folder, way []*wayWalk, k *keys.Fo
 		key := f.Address.WithHostname("")
 		l.numbers[key] = append(l.numbers[key], i)
 	}
-	l.run = queue.NewRun(len(folders), l.list)
+	l.run = queue.NewRun(len(folders), l.listFolder)
 	return l
 }
 
-// list lists the folder of a number.
-func (l *listingRun) list(i int) {
+// listFolder lists the folder of a number.
+func (l *listingRun) listFolder(i int) {
 	a := l.folders[i].Address
 	hasSameAddress := func(j int) bool { return j != i && l.folders[j].Address == a }
-	listed := l.scan.list(l.folders[i], l.keys)
+	listed := l.list(l.folders[i], l.keys)
 	if l.stale[""] && len(listed.walker.unread) == 0 && !slices.ContainsFunc(l.numbers[a.WithHostname("")], hasSameAddress) && l.isCopied(listed, l.keys) {
 		l.entries[i] = l.entry(listed, l.keys)
 	} else {
@@ -50,8 +50,8 @@ func (l *listingRun) list(i int) {
 	}
 }
 
-// all lists all folders, and returns what was found in each: its listing or its entry.
-func (l *listingRun) all() (listings []*listing, entries []*entry) {
+// listAll lists all folders, and returns what was found in each: its listing or its entry.
+func (l *listingRun) listAll() (listings []*listing, entries []*entry) {
 	l.run.InParallel(l.options.workers())
 	for i := range l.folders {
 		if e := l.entries[i]; e != nil {

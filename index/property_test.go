@@ -223,8 +223,8 @@ func (h *history) restartSlowly() {
 	h.startOn(slow)
 
 	fresh := h.fresh()
-	module := address.Address{Namespace: untouched, Name: "vpc", System: "aws"}
-	for _, a := range append(addressesIn(fresh), module) {
+	module := address.Address{Namespace: untouched, Name: "vpc", System: "aws"} // which depends on nothing else
+	for _, a := range addressesIn(fresh) {
 		ctx, cancel := context.WithTimeout(h.Context(), time.Second)
 		s := h.index.SnapshotOf(ctx, index.Place{Address: a, Merged: true})
 		cancel()

@@ -58,7 +58,7 @@ type scanner struct {
 
 	first   atomic.Pointer[listingRun] // of the first scan, while it is under way
 	walked  chan struct{}              // closed when a first scan has found all folders
-	walking sync.Once
+	walking sync.Once                  // closes walked
 	ledger  atomic.Pointer[Ledger]
 
 	caches caches
@@ -116,7 +116,7 @@ func (x *scanner) scan(ctx context.Context, changed changes.Paths, accepts bool,
 		x.first.Store(run)
 		x.walking.Do(func() { close(x.walked) })
 	}
-	listings, entries := run.all()
+	listings, entries := run.listAll()
 	unread := s.recallShared(listings)
 	failed := s.copyKeys(s.chosen(listings), known)
 	if err := ctx.Err(); err != nil {

@@ -1,3 +1,3 @@
 // Package queue decides in which order archives are read, and when what has been read is
-// committed. It does not know what an archive is.
+// committed, and in which order a scan lists folders. It knows neither archives nor folders.
 package queue

@@ -18,12 +18,12 @@ type Run struct {
 	begun, ended []bool // by number
 	next         int    // all numbers below have begun
 	asked        []int
-	awaited      map[int]chan struct{} // closed when the call has ended
+	awaited      map[int]chan struct{} // closed when the call has ended; nil while nobody waits
 }
 
 // NewRun returns a Run that has not called do yet.
 func NewRun(n int, do func(i int)) *Run {
-	return &Run{do: do, begun: make([]bool, n), ended: make([]bool, n), awaited: make(map[int]chan struct{})}
+	return &Run{do: do, begun: make([]bool, n), ended: make([]bool, n)}
 }
 
 // InParallel makes all calls, on so many goroutines, and returns when they have ended.
@@ -65,6 +65,9 @@ func (r *Run) ask(i int) <-chan struct{} {
 	}
 	over := r.awaited[i]
 	if over == nil {
+		if r.awaited == nil {
+			r.awaited = make(map[int]chan struct{})
+		}
 		over = make(chan struct{})
 		r.awaited[i] = over
 		r.asked = append(r.asked, i)
